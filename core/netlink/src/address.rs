@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
@@ -70,7 +70,7 @@ impl<'a> Parse<'a> for Address<'a> {
         }
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError> {
         let address = || ip::parse(attribute, self.family).map(Some);
         match attribute.kind {
             kind::ADDRESS => self.address = address()?,

@@ -2,7 +2,7 @@
 //!
 //! Two bits of the type say "nested" and "network order"; the type decides anyway.
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::fields::u16_at;
 
 pub(crate) const HEADER_BYTES: usize = 4;
@@ -21,50 +21,50 @@ pub struct Attribute<'a> {
 
 impl<'a> Attribute<'a> {
     /// That the value is not what its type wants.
-    pub fn flaw(&self) -> Flaw {
-        Flaw::Attribute {
+    pub fn error(&self) -> ParseError {
+        ParseError::Attribute {
             kind: self.kind,
             offset: self.offset,
         }
     }
 
     /// A value of so many bytes; Linux lets longer ones pass, and so do we.
-    pub fn array<const N: usize>(&self) -> Result<[u8; N], Flaw> {
-        self.value.first_chunk().copied().ok_or(self.flaw())
+    pub fn array<const N: usize>(&self) -> Result<[u8; N], ParseError> {
+        self.value.first_chunk().copied().ok_or(self.error())
     }
 
     /// One byte.
-    pub fn u8(&self) -> Result<u8, Flaw> {
+    pub fn u8(&self) -> Result<u8, ParseError> {
         self.array().map(u8::from_le_bytes)
     }
 
     /// Two bytes.
-    pub fn u16(&self) -> Result<u16, Flaw> {
+    pub fn u16(&self) -> Result<u16, ParseError> {
         self.array().map(u16::from_le_bytes)
     }
 
     /// Four bytes.
-    pub fn u32(&self) -> Result<u32, Flaw> {
+    pub fn u32(&self) -> Result<u32, ParseError> {
         self.array().map(u32::from_le_bytes)
     }
 
     /// Numbers of four bytes each, from the start.
-    pub(crate) fn words<const N: usize>(&self) -> Result<[u32; N], Flaw> {
+    pub(crate) fn words<const N: usize>(&self) -> Result<[u32; N], ParseError> {
         let (words, _) = self.value.as_chunks();
-        let words: &[[u8; 4]; N] = words.first_chunk().ok_or(self.flaw())?;
+        let words: &[[u8; 4]; N] = words.first_chunk().ok_or(self.error())?;
         Ok(words.map(u32::from_le_bytes))
     }
 
     /// A name of at most `max` bytes; the zero at its end is optional, as in Linux.
-    pub fn text(&self, max: usize) -> Result<&'a [u8], Flaw> {
+    pub fn text(&self, max: usize) -> Result<&'a [u8], ParseError> {
         let text = self.value.split(|&byte| byte == 0).next();
-        text.filter(|text| text.len() <= max).ok_or(self.flaw())
+        text.filter(|text| text.len() <= max).ok_or(self.error())
     }
 
     /// At most `max` bytes.
-    pub fn bytes(&self, max: usize) -> Result<&'a [u8], Flaw> {
+    pub fn bytes(&self, max: usize) -> Result<&'a [u8], ParseError> {
         let fits = self.value.len() <= max;
-        fits.then_some(self.value).ok_or(self.flaw())
+        fits.then_some(self.value).ok_or(self.error())
     }
 
     /// The attributes in it.

@@ -6,7 +6,7 @@ use crate::diag_filter::DiagFilter;
 use crate::fields::{array, u8_at, u32_at};
 use crate::message::Message;
 use crate::writer::Body;
-use crate::{Flags, Flaw, ip};
+use crate::{Flags, ParseError, ip};
 
 pub(crate) const BY_FAMILY: u16 = 20;
 const DESTROY: u16 = 21;
@@ -84,10 +84,10 @@ pub struct DiagRequest<'a> {
 
 impl<'a> DiagRequest<'a> {
     /// Reads a message of the socket family.
-    pub fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
+    pub fn parse(message: &Message<'a>) -> Result<Self, ParseError> {
         let header = message.header();
         if !matches!(header.kind, BY_FAMILY | DESTROY) {
-            return Err(Flaw::Kind(header.kind));
+            return Err(ParseError::Kind(header.kind));
         }
         let body = message.body();
         let has = body.len();
@@ -95,11 +95,11 @@ impl<'a> DiagRequest<'a> {
         // The family says which structure follows.
         let family = u8_at(body, 0);
         if has >= 1 && !matches!(family, ip::V4 | ip::V6) {
-            return Err(Flaw::Family(family));
+            return Err(ParseError::Family(family));
         }
         let (head, id) = body.split_at_checked(8).unwrap_or_default();
         if id.len() < SocketId::BYTES {
-            return Err(Flaw::Truncated { has, needs });
+            return Err(ParseError::Truncated { has, needs });
         }
         let mut request = Self {
             is_dump: header.flags.any(Flags::DUMP),
@@ -115,7 +115,7 @@ impl<'a> DiagRequest<'a> {
             match attribute.kind {
                 kind::BYTECODE => {
                     let filter = DiagFilter::check(attribute.value);
-                    request.filter = Some(filter.ok_or(attribute.flaw())?);
+                    request.filter = Some(filter.ok_or(attribute.error())?);
                 }
                 kind::PROTOCOL => request.protocol = attribute.u32()?,
                 _ => {}

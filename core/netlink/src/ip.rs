@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::writer::Body;
 
@@ -20,14 +20,14 @@ pub(crate) fn from_bytes(bytes: &[u8]) -> Option<IpAddr> {
 }
 
 /// An attribute's address; it must be of `family` unless that is any.
-pub(crate) fn parse(attribute: &Attribute, family: u8) -> Result<IpAddr, Flaw> {
+pub(crate) fn parse(attribute: &Attribute, family: u8) -> Result<IpAddr, ParseError> {
     from_bytes(attribute.value)
         .filter(|address| match family {
             V4 => address.is_ipv4(),
             V6 => address.is_ipv6(),
             _ => true,
         })
-        .ok_or(attribute.flaw())
+        .ok_or(attribute.error())
 }
 
 /// Bits of an address of `family`; a prefix is not longer.

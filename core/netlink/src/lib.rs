@@ -71,7 +71,7 @@ pub use writer::{Body, NoRoom, Writer};
 /// Why a message is not a command. Offsets count from the message's first byte, as an
 /// extended acknowledgement reports them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flaw {
+pub enum ParseError {
     /// The family's structure is not whole.
     Truncated {
         /// Bytes behind the header.

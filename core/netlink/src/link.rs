@@ -1,6 +1,6 @@
 //! Links (`RTM_*LINK`, `struct ifinfomsg`, `IFLA_*`).
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u16_at, u32_at, u64_at};
@@ -181,7 +181,7 @@ impl<'a> Parse<'a> for Link<'a> {
         }
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError> {
         match attribute.kind {
             kind::ADDRESS => self.address = Some(attribute.bytes(ADDRESS_MAX)?),
             kind::BROADCAST => self.broadcast = Some(attribute.bytes(ADDRESS_MAX)?),
@@ -213,7 +213,7 @@ impl<'a> Parse<'a> for Link<'a> {
 
 impl<'a> Link<'a> {
     /// What kind of link.
-    fn take_info(&mut self, info: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take_info(&mut self, info: &Attribute<'a>) -> Result<bool, ParseError> {
         let mut all_known = true;
         for inner in info.nested() {
             match inner.kind {

@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u16_at, u32_at};
@@ -69,7 +69,7 @@ impl<'a> Parse<'a> for Neighbour<'a> {
         }
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError> {
         match attribute.kind {
             kind::ADDRESS => self.address = Some(ip::parse(attribute, self.family)?),
             kind::LINK_ADDRESS => self.link_address = Some(attribute.bytes(ADDRESS_MAX)?),

@@ -4,7 +4,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::{Attribute, Attributes};
 use crate::fields::{u8_at, u16_at, u32_at};
 use crate::ip;
@@ -27,7 +27,7 @@ pub struct Nexthop {
 }
 
 impl Nexthop {
-    fn parse(bytes: &[u8], offset: usize, family: u8) -> Result<Self, Flaw> {
+    fn parse(bytes: &[u8], offset: usize, family: u8) -> Result<Self, ParseError> {
         let mut hop = Self {
             flags: u8_at(bytes, 2),
             weight_less_one: u8_at(bytes, 3),
@@ -47,12 +47,12 @@ impl Nexthop {
 }
 
 /// A router of another family: `family[2] address`.
-pub(crate) fn via(attribute: &Attribute) -> Result<IpAddr, Flaw> {
+pub(crate) fn via(attribute: &Attribute) -> Result<IpAddr, ParseError> {
     let family = u8_at(attribute.value, 0);
     let (_, address) = attribute
         .value
         .split_at_checked(2)
-        .ok_or(attribute.flaw())?;
+        .ok_or(attribute.error())?;
     let address = Attribute {
         value: address,
         ..*attribute
@@ -77,10 +77,10 @@ impl<'a> Nexthops<'a> {
     }
 
     /// Those in an attribute; each is looked at here once.
-    pub(crate) fn parse(attribute: &Attribute<'a>, family: u8) -> Result<Self, Flaw> {
+    pub(crate) fn parse(attribute: &Attribute<'a>, family: u8) -> Result<Self, ParseError> {
         let mut bytes = attribute.value;
         while !bytes.is_empty() {
-            let (hop, rest) = split(bytes).ok_or(attribute.flaw())?;
+            let (hop, rest) = split(bytes).ok_or(attribute.error())?;
             Nexthop::parse(hop, attribute.offset, family)?;
             bytes = rest;
         }

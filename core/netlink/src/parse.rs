@@ -1,6 +1,6 @@
 //! What all objects of the route family have in common: a structure, then attributes.
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 
 /// An object that messages start with a structure of, then attributes.
@@ -12,5 +12,5 @@ pub(crate) trait Parse<'a>: Sized {
     fn start(structure: &[u8]) -> Self;
 
     /// Takes an attribute, and says whether it is one of those that are known.
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw>;
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError>;
 }

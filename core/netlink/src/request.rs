@@ -4,7 +4,7 @@
 
 use crate::message::Message;
 use crate::parse::Parse;
-use crate::{Address, Flags, Flaw, Link, Neighbour, Route, Rule};
+use crate::{Address, Flags, Link, Neighbour, ParseError, Route, Rule};
 use crate::{address, link, neighbour, route, rule};
 
 /// What to do.
@@ -46,16 +46,16 @@ pub struct Request<'a> {
     pub object: Object<'a>,
     /// The first attribute that was passed over, for it means nothing to us. Who should not
     /// do half of what a program wants refuses the command.
-    pub unread: Option<Flaw>,
+    pub unread: Option<ParseError>,
 }
 
 const SET_LINK: u16 = link::NEW + 3;
 
 impl<'a> Request<'a> {
     /// Reads a message of the route family.
-    pub fn parse(message: &Message<'a>) -> Result<Self, Flaw> {
+    pub fn parse(message: &Message<'a>) -> Result<Self, ParseError> {
         let header = message.header();
-        let unknown = Flaw::Kind(header.kind);
+        let unknown = ParseError::Kind(header.kind);
         let verb = match header.kind % 4 {
             0 => Verb::New,
             1 => Verb::Delete,
@@ -86,20 +86,20 @@ impl<'a> Request<'a> {
 fn read<'a, T: Parse<'a>>(
     message: &Message<'a>,
     verb: Verb,
-    unread: &mut Option<Flaw>,
-) -> Result<T, Flaw> {
+    unread: &mut Option<ParseError>,
+) -> Result<T, ParseError> {
     let needs = match verb {
         Verb::Dump => 1,
         _ => T::STRUCTURE_BYTES,
     };
     let has = message.body().len();
     if has < needs {
-        return Err(Flaw::Truncated { has, needs });
+        return Err(ParseError::Truncated { has, needs });
     }
     let mut object = T::start(message.body());
     for attribute in message.attributes(T::STRUCTURE_BYTES) {
         if !object.take(&attribute)? {
-            unread.get_or_insert(attribute.flaw());
+            unread.get_or_insert(attribute.error());
         }
     }
     Ok(object)

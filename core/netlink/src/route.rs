@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
@@ -97,7 +97,7 @@ impl<'a> Parse<'a> for Route<'a> {
         }
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError> {
         let address = || ip::parse(attribute, self.family).map(Some);
         match attribute.kind {
             kind::DESTINATION => {
@@ -124,7 +124,7 @@ impl<'a> Parse<'a> for Route<'a> {
 
 impl Route<'_> {
     /// Of the path's metrics only the MTU is known.
-    fn take_metrics(&mut self, metrics: &Attribute) -> Result<bool, Flaw> {
+    fn take_metrics(&mut self, metrics: &Attribute) -> Result<bool, ParseError> {
         let mut all_known = true;
         for metric in metrics.nested() {
             match metric.kind {
@@ -137,10 +137,14 @@ impl Route<'_> {
 }
 
 /// An address and the length of its prefix that the structure has named.
-pub(crate) fn prefix(attribute: &Attribute, family: u8, len: u8) -> Result<Option<IpAddr>, Flaw> {
+pub(crate) fn prefix(
+    attribute: &Attribute,
+    family: u8,
+    len: u8,
+) -> Result<Option<IpAddr>, ParseError> {
     let address = ip::parse(attribute, family)?;
     let fits = len <= ip::bits(family);
-    fits.then_some(Some(address)).ok_or(attribute.flaw())
+    fits.then_some(Some(address)).ok_or(attribute.error())
 }
 
 impl Emit for Route<'_> {

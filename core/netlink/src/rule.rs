@@ -2,7 +2,7 @@
 
 use core::net::IpAddr;
 
-use crate::Flaw;
+use crate::ParseError;
 use crate::attribute::Attribute;
 use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at};
@@ -87,7 +87,7 @@ impl<'a> Parse<'a> for Rule<'a> {
         }
     }
 
-    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, Flaw> {
+    fn take(&mut self, attribute: &Attribute<'a>) -> Result<bool, ParseError> {
         match attribute.kind {
             kind::DESTINATION => {
                 self.destination = prefix(attribute, self.family, self.destination_len)?

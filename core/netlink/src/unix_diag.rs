@@ -5,7 +5,7 @@ use crate::dump::Emit;
 use crate::fields::{u8_at, u32_at, u64_at};
 use crate::message::Message;
 use crate::writer::Body;
-use crate::{Flags, Flaw};
+use crate::{Flags, ParseError};
 
 /// `AF_UNIX`.
 const FAMILY: u8 = 1;
@@ -43,18 +43,18 @@ impl UnixRequest {
     }
 
     /// Reads such a message.
-    pub fn parse(message: &Message<'_>) -> Result<Self, Flaw> {
+    pub fn parse(message: &Message<'_>) -> Result<Self, ParseError> {
         let header = message.header();
         if header.kind != BY_FAMILY {
-            return Err(Flaw::Kind(header.kind));
+            return Err(ParseError::Kind(header.kind));
         }
         let body = message.body();
         if !Self::is_meant(message) {
-            return Err(Flaw::Family(u8_at(body, 0)));
+            return Err(ParseError::Family(u8_at(body, 0)));
         }
         let (has, needs) = (body.len(), STRUCTURE_BYTES);
         if has < needs {
-            return Err(Flaw::Truncated { has, needs });
+            return Err(ParseError::Truncated { has, needs });
         }
         Ok(Self {
             is_dump: header.flags.any(Flags::DUMP),

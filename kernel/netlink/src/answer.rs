@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use netlink::{Emit, Flaw, NoRoom, Writer};
+use netlink::{Emit, NoRoom, ParseError, Writer};
 use sync::Error;
 
 use mach::mem::fallible::TryGrow;
@@ -42,16 +42,16 @@ impl From<Error> for Refusal {
     }
 }
 
-impl From<Flaw> for Refusal {
-    fn from(flaw: Flaw) -> Self {
-        let offset = match flaw {
-            Flaw::Attribute { offset, .. } => Some(offset),
+impl From<ParseError> for Refusal {
+    fn from(error: ParseError) -> Self {
+        let offset = match error {
+            ParseError::Attribute { offset, .. } => Some(offset),
             _ => None,
         };
-        let error = match flaw {
-            Flaw::Truncated { .. } | Flaw::Attribute { .. } => Error::Invalid,
-            Flaw::Kind(_) => Error::Unsupported,
-            Flaw::Family(_) => Error::NotFound,
+        let error = match error {
+            ParseError::Truncated { .. } | ParseError::Attribute { .. } => Error::Invalid,
+            ParseError::Kind(_) => Error::Unsupported,
+            ParseError::Family(_) => Error::NotFound,
         };
         Self {
             error,

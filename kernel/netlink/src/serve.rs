@@ -55,8 +55,8 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
     }
     match request.unread {
         // What is not understood would be left undone.
-        Some(flaw) if is_change || asked.is_strict() => {
-            let mut refusal = Refusal::from(flaw);
+        Some(error) if is_change || asked.is_strict() => {
+            let mut refusal = Refusal::from(error);
             refusal.text = Some("Unknown attribute");
             return Err(refusal);
         }

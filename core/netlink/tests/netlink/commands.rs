@@ -3,7 +3,8 @@
 use core::net::IpAddr;
 
 use netlink::{
-    Address, DiagRequest, Flags, Flaw, Link, Neighbour, Nexthop, Object, Request, Route, Rule, Verb,
+    Address, DiagRequest, Flags, Link, Neighbour, Nexthop, Object, ParseError, Request, Route,
+    Rule, Verb,
 };
 
 use crate::{first, parse, recorded};
@@ -424,5 +425,8 @@ fn ss_asks_for_sockets_by_family_protocol_and_state() {
 #[test]
 fn sockets_of_other_families_are_refused_by_name() {
     let sent = diag("ss -xa");
-    assert_eq!(DiagRequest::parse(&first(&sent[0])), Err(Flaw::Family(1)));
+    assert_eq!(
+        DiagRequest::parse(&first(&sent[0])),
+        Err(ParseError::Family(1))
+    );
 }

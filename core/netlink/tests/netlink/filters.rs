@@ -2,7 +2,7 @@
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use netlink::{Candidate, DiagFilter, DiagRequest, FILTER_BYTES_MAX, Flaw, SocketId};
+use netlink::{Candidate, DiagFilter, DiagRequest, FILTER_BYTES_MAX, ParseError, SocketId};
 
 use crate::{bytes, first, recorded};
 use models::for_each_seed;
@@ -173,11 +173,11 @@ fn linux_takes_and_refuses_the_same_programs() {
 fn a_refused_filter_is_named_by_its_place() {
     let mut sent = recorded("ss -tan sport = :7000", ">")[0].clone();
     sent[16 + 56 + 4] = 99;
-    let flaw = Flaw::Attribute {
+    let error = ParseError::Attribute {
         kind: 1,
         offset: 16 + 56,
     };
-    assert_eq!(DiagRequest::parse(&first(&sent)), Err(flaw));
+    assert_eq!(DiagRequest::parse(&first(&sent)), Err(error));
 }
 
 #[test]

@@ -1,15 +1,15 @@
 //! Bytes that no tool sends.
 
 use netlink::{
-    Candidate, DiagRequest, Emit, Flaw, Header, Link, Messages, Nexthop, Nexthops, Object, Request,
-    Route, Rule, Writer,
+    Candidate, DiagRequest, Emit, Header, Link, Messages, Nexthop, Nexthops, Object, ParseError,
+    Request, Route, Rule, Writer,
 };
 
 use crate::{all, first};
 use models::{Random, for_each_seed};
 
 /// The object, written and read again.
-fn again(object: &Object, check: impl FnOnce(Result<Request, Flaw>)) {
+fn again(object: &Object, check: impl FnOnce(Result<Request, ParseError>)) {
     let mut buffer = vec![0; 1 << 17];
     let mut writer = Writer::new(&mut buffer);
     let written = match object {
@@ -95,23 +95,23 @@ fn message(kind: u16, flags: u16, body: &[u8]) -> Vec<u8> {
     buffer
 }
 
-fn flaw(kind: u16, flags: u16, body: &[u8]) -> Option<Flaw> {
+fn error(kind: u16, flags: u16, body: &[u8]) -> Option<ParseError> {
     Request::parse(&first(&message(kind, flags, body))).err()
 }
 
 #[test]
 fn a_command_needs_its_structure_and_a_dump_the_family() {
     for (kind, needs) in [(18, 16), (22, 8), (26, 12), (30, 12), (34, 12)] {
-        assert_eq!(flaw(kind, 1, &[0; 16][..needs]), None);
+        assert_eq!(error(kind, 1, &[0; 16][..needs]), None);
         let has = needs - 1;
         assert_eq!(
-            flaw(kind, 1, &[0; 16][..has]),
-            Some(Flaw::Truncated { has, needs })
+            error(kind, 1, &[0; 16][..has]),
+            Some(ParseError::Truncated { has, needs })
         );
-        assert_eq!(flaw(kind, 0x301, &[2]), None);
+        assert_eq!(error(kind, 0x301, &[2]), None);
         assert_eq!(
-            flaw(kind, 0x301, &[]),
-            Some(Flaw::Truncated { has: 0, needs: 1 })
+            error(kind, 0x301, &[]),
+            Some(ParseError::Truncated { has: 0, needs: 1 })
         );
     }
 }
@@ -119,9 +119,9 @@ fn a_command_needs_its_structure_and_a_dump_the_family() {
 #[test]
 fn other_types_are_named() {
     for kind in [0, 3, 15, 23, 27, 36, 80, u16::MAX] {
-        assert_eq!(flaw(kind, 1, &[0; 32]), Some(Flaw::Kind(kind)));
+        assert_eq!(error(kind, 1, &[0; 32]), Some(ParseError::Kind(kind)));
     }
-    assert_eq!(flaw(19, 1, &[0; 16]), None, "setting a link");
+    assert_eq!(error(19, 1, &[0; 16]), None, "setting a link");
 }
 
 #[test]
@@ -129,16 +129,16 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
     let with = |structure: &[u8], attributes: &[u8]| [structure, attributes].concat();
     let link = with(&[0; 16], &[8, 0, 13, 0, 1, 0, 0, 0, 7, 0, 4, 0, 1, 2, 3, 0]);
     assert_eq!(
-        flaw(16, 1, &link),
-        Some(Flaw::Attribute {
+        error(16, 1, &link),
+        Some(ParseError::Attribute {
             kind: 4,
             offset: 40
         })
     );
     let long_name = with(&[0; 16], &[&[20, 0, 3, 0][..], &[b'a'; 16]].concat());
     assert_eq!(
-        flaw(16, 1, &long_name),
-        Some(Flaw::Attribute {
+        error(16, 1, &long_name),
+        Some(ParseError::Attribute {
             kind: 3,
             offset: 32
         })
@@ -148,8 +148,8 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
         &[8, 0, 5, 0, 1, 2, 3, 4],
     );
     assert_eq!(
-        flaw(24, 1, &four_of_six),
-        Some(Flaw::Attribute {
+        error(24, 1, &four_of_six),
+        Some(ParseError::Attribute {
             kind: 5,
             offset: 28
         })
@@ -159,8 +159,8 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
         &[8, 0, 1, 0, 1, 2, 3, 4],
     );
     assert_eq!(
-        flaw(24, 1, &prefix_of_33),
-        Some(Flaw::Attribute {
+        error(24, 1, &prefix_of_33),
+        Some(ParseError::Attribute {
             kind: 1,
             offset: 28
         })
@@ -170,8 +170,8 @@ fn an_attribute_of_a_wrong_size_is_named_with_its_place() {
         &[12, 0, 9, 0, 7, 0, 0, 0, 0, 0, 0, 0],
     );
     assert_eq!(
-        flaw(24, 1, &way_of_7_bytes),
-        Some(Flaw::Attribute {
+        error(24, 1, &way_of_7_bytes),
+        Some(ParseError::Attribute {
             kind: 9,
             offset: 28
         })
@@ -188,7 +188,7 @@ fn an_attribute_that_is_passed_over_is_named() {
     let request = Request::parse(&first(&bytes)).expect("a command");
     assert_eq!(
         request.unread,
-        Some(Flaw::Attribute {
+        Some(ParseError::Attribute {
             kind: 14,
             offset: 32
         })
@@ -211,12 +211,12 @@ fn a_metric_or_kind_that_is_half_known_is_named_as_a_whole() {
     };
     // RTAX_ADVMSS beside RTAX_MTU.
     let metrics = [20, 0, 8, 0, 8, 0, 2, 0, 1, 0, 0, 0, 8, 0, 8, 0, 1, 0, 0, 0];
-    let flaw = |kind, offset| Some(Flaw::Attribute { kind, offset });
-    assert_eq!(unread(24, &[0; 12], &metrics), flaw(8, 28));
+    let error = |kind, offset| Some(ParseError::Attribute { kind, offset });
+    assert_eq!(unread(24, &[0; 12], &metrics), error(8, 28));
     // IFLA_INFO_SLAVE_KIND.
     assert_eq!(
         unread(16, &[0; 16], &[12, 0, 18, 0, 6, 0, 4, 0, b'a', 0, 0, 0]),
-        flaw(18, 32)
+        error(18, 32)
     );
 }
 

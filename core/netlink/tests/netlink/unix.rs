@@ -1,6 +1,6 @@
 //! Unix sockets: what `ss -x` asks, and what Linux answers.
 
-use netlink::{Dump, Emit, Flaw, Progress, UnixRequest, UnixSocket, Writer};
+use netlink::{Dump, Emit, ParseError, Progress, UnixRequest, UnixSocket, Writer};
 
 use crate::{bytes, first};
 
@@ -70,13 +70,13 @@ fn requests_that_are_not_whole_or_not_about_unix_sockets_are_refused() {
     let mut datagram = bytes(PAIR.0);
     datagram[16] = 2;
     let parsed = UnixRequest::parse(&first(&datagram));
-    assert_eq!(parsed, Err(Flaw::Family(2)));
+    assert_eq!(parsed, Err(ParseError::Family(2)));
     let mut cut = bytes(PAIR.0);
     cut.truncate(32);
     cut[0] = 32;
     let (has, needs) = (16, 24);
     let parsed = UnixRequest::parse(&first(&cut));
-    assert_eq!(parsed, Err(Flaw::Truncated { has, needs }));
+    assert_eq!(parsed, Err(ParseError::Truncated { has, needs }));
 }
 
 #[test]
