@@ -32,15 +32,15 @@ pub(super) enum AckDue {
     Now,
 }
 
-/// What the program does with what it reads.
+/// What the program does with what it reads (Linux's pingpong mode).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Habit {
+pub(super) enum Interactivity {
     /// It has not sent anything yet.
     Unknown,
     /// It sends something back.
-    Answers,
+    Interactive,
     /// It goes on reading.
-    Listens,
+    Bulk,
 }
 
 impl Tcb {
@@ -54,8 +54,10 @@ impl Tcb {
     #[inline]
     pub(super) fn schedule_ack<E: Env>(&mut self, cx: &Context<'_, E>, len: u32, is_pushed: bool) {
         self.measure_segment(len);
-        if self.receiver.habit == Habit::Unknown && self.receiver.unacked > QUESTION_MAX {
-            self.receiver.habit = Habit::Listens;
+        if self.receiver.interactivity == Interactivity::Unknown
+            && self.receiver.unacked > QUESTION_MAX
+        {
+            self.receiver.interactivity = Interactivity::Bulk;
         }
         if self.is_ack_overdue() {
             self.owe(AckDue::Now);
@@ -72,7 +74,7 @@ impl Tcb {
     #[inline]
     fn is_due_on_read(&self, is_pushed: bool) -> bool {
         match is_pushed {
-            true => self.receiver.habit == Habit::Listens,
+            true => self.receiver.interactivity == Interactivity::Bulk,
             false => self.receiver.unacked > u32::from(self.receiver.segment_max),
         }
     }

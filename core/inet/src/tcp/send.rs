@@ -4,7 +4,7 @@ use base::Instant;
 use mbuf::{BLOCK_CAPACITY, Chain};
 use wire::{Seq, TcpFlags};
 
-use super::acknowledge::{AckDue, Habit};
+use super::acknowledge::{AckDue, Interactivity};
 use super::choose::Choice;
 use super::info::State;
 use super::scoreboard::Sent;
@@ -75,7 +75,7 @@ impl Tcb {
             flags = flags.with(TcpFlags::PSH);
         }
         self.sender.nxt += bytes;
-        self.receiver.habit = Habit::Answers;
+        self.receiver.interactivity = Interactivity::Interactive;
         self.note_partial(bytes);
         if with_fin {
             flags = flags.with(TcpFlags::FIN);

@@ -7,7 +7,7 @@ use base::Instant;
 use mbuf::Chain;
 use wire::{SackBlock, Seq};
 
-use super::acknowledge::{AckDue, Habit};
+use super::acknowledge::{AckDue, Interactivity};
 use super::assembler::Assembler;
 use super::congestion::{Algorithm, Congestion};
 use super::ecn::Notification;
@@ -78,7 +78,7 @@ pub(super) struct Receiver {
     pub doubled: Option<SackBlock>,
     pub ack: AckDue,
     /// Whether an acknowledgement may find an answer to ride on.
-    pub habit: Habit,
+    pub interactivity: Interactivity,
     /// Bytes since the last acknowledgement.
     pub unacked: u32,
     /// Largest payload that the peer sent: what it thinks a full segment is.
@@ -181,7 +181,7 @@ impl Tcb {
                 early: None,
                 doubled: None,
                 ack: AckDue::No,
-                habit: Habit::Unknown,
+                interactivity: Interactivity::Unknown,
                 unacked: 0,
                 segment_max: MSS_DEFAULT,
                 acked: Seq(0),

@@ -8,7 +8,7 @@ use base::{Duration, Instant};
 use mbuf::Chain;
 use wire::TcpFlags;
 
-use super::acknowledge::{AckDue, Habit};
+use super::acknowledge::{AckDue, Interactivity};
 use super::info::State;
 use super::tcb::Tcb;
 use crate::config::Patience;
@@ -149,7 +149,7 @@ impl Tcb {
         if self.timers.delayed_ack <= now {
             self.timers.disarm_delayed_ack();
             self.receiver.ack = AckDue::Now;
-            self.receiver.habit = Habit::Listens;
+            self.receiver.interactivity = Interactivity::Bulk;
         }
         if self.timers.fin_wait <= now {
             self.die(cx, None);
