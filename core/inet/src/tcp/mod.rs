@@ -21,7 +21,7 @@
 //! | `scoreboard`, `stretches`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
 //! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
 //! | `congestion` | how much may be in flight | RFC 5681, 9438, 9406, 6928 |
-//! | `tune` | how large buffers are | |
+//! | `autotune` | how large buffers are | |
 //! | `ecn` | marks instead of losses | RFC 3168 |
 //! | `rate`, `pacing` | how fast bytes arrive, and may leave | |
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
@@ -44,6 +44,7 @@ mod ack;
 mod acknowledge;
 mod arrive;
 mod assembler;
+mod autotune;
 mod backlog;
 mod burst;
 mod choose;
@@ -75,7 +76,6 @@ mod tcb;
 mod time_wait;
 mod timers;
 mod transmit;
-mod tune;
 
 pub use backlog::ListenTotals;
 pub(crate) use backlog::Ready;

@@ -9,6 +9,7 @@ use wire::{SackBlock, Seq};
 
 use super::acknowledge::{AckDue, Interactivity};
 use super::assembler::Assembler;
+use super::autotune::AutoTuning;
 use super::congestion::{Algorithm, Congestion};
 use super::ecn::Notification;
 use super::info::State;
@@ -16,7 +17,6 @@ use super::rate::Rate;
 use super::recovery::Recovery;
 use super::rtt::Rtt;
 use super::timers::Timers;
-use super::tune::Appetite;
 use crate::addr::{Endpoint, FourTuple, SocketId};
 use crate::error::Error;
 use crate::options::Options;
@@ -86,7 +86,7 @@ pub(super) struct Receiver {
     /// What our last acknowledgement said.
     pub acked: Seq,
     /// What the program takes.
-    pub appetite: Appetite,
+    pub tuning: AutoTuning,
     /// The peer's FIN was reached.
     pub is_finished: bool,
     /// The program wants no more.
@@ -185,7 +185,7 @@ impl Tcb {
                 unacked: 0,
                 segment_max: MSS_DEFAULT,
                 acked: Seq(0),
-                appetite: Appetite::default(),
+                tuning: AutoTuning::default(),
                 is_finished: false,
                 is_shut: false,
                 last_arrival: Instant::START,

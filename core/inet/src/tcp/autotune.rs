@@ -27,7 +27,7 @@ const ROUND_TRIP_MAX: u32 = 1 << 14;
 
 /// What the program takes.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Appetite {
+pub(super) struct AutoTuning {
     /// When and where the running round trip began.
     since: Instant,
     from: Seq,
@@ -78,7 +78,7 @@ impl Tcb {
         if stamp.echo == 0 || millis > ROUND_TRIP_MAX {
             return;
         }
-        let known = &mut self.receiver.appetite.round_trip;
+        let known = &mut self.receiver.tuning.round_trip;
         *known = match *known {
             0 => millis,
             // A program that answers late makes it longer; the shortest is the path's.
@@ -92,26 +92,26 @@ impl Tcb {
         let Self {
             receiver, options, ..
         } = self;
-        let round_trip = Duration::from_millis(u64::from(receiver.appetite.round_trip));
-        let is_due = cx.now.since(receiver.appetite.since) >= round_trip;
+        let round_trip = Duration::from_millis(u64::from(receiver.tuning.round_trip));
+        let is_due = cx.now.since(receiver.tuning.since) >= round_trip;
         if !options.is_recv_tuned || round_trip.is_zero() || !is_due {
             return;
         }
         let read = receiver.nxt - receiver.queue.len() as u32;
-        let appetite = &mut receiver.appetite;
-        let took = read.since(appetite.from);
-        let is_first = appetite.since == Instant::START;
-        (appetite.since, appetite.from) = (cx.now, read);
-        if is_first || took <= appetite.most {
+        let tuning = &mut receiver.tuning;
+        let took = read.since(tuning.from);
+        let is_first = tuning.since == Instant::START;
+        (tuning.since, tuning.from) = (cx.now, read);
+        if is_first || took <= tuning.most {
             return;
         }
-        appetite.most = took;
+        tuning.most = took;
         let spare = SPARE_SEGMENTS * u32::from(receiver.segment_max);
         let wanted = took.saturating_mul(2).saturating_add(spare);
         let wanted = wanted.min(cx.net.config.recv_buffer_max);
         let more = cx.net.grow(wanted.saturating_sub(options.recv_buffer));
         options.recv_buffer += more;
-        appetite.grown += more;
+        tuning.grown += more;
     }
 
     /// An acknowledgement has come while the program waits for room.
@@ -123,11 +123,11 @@ impl Tcb {
         }
         let more = net.grow(wanted - self.options.send_buffer);
         self.options.send_buffer += more;
-        self.receiver.appetite.grown += more;
+        self.receiver.tuning.grown += more;
     }
 
     /// Bytes that both buffers have grown by, to be given back.
     pub(crate) fn grown(&self) -> u32 {
-        self.receiver.appetite.grown
+        self.receiver.tuning.grown
     }
 }
