@@ -162,7 +162,7 @@ fn fewer_timeouts_give_up_sooner() {
         .stack
         .set_neighbor(&mut left.env, silent.into(), station);
     set.expect("room");
-    change(left, |config| config.patience.syn_timeouts = 2);
+    change(left, |config| config.retry_limits.syn_timeouts = 2);
     let client = connect(left, silent).expect("a route");
     // After one second, two more, and four more that nobody answers.
     world.run_for(Duration::from_millis(6_500));

@@ -47,7 +47,7 @@ pub struct Config {
     /// What we offer to TCP's peers and take from them.
     pub offers: Offers,
     /// How long we wait for them.
-    pub patience: Patience,
+    pub retry_limits: RetryLimits,
     /// RFC 5961 7: at most so many challenge acknowledgements a second.
     pub challenges_per_second: u32,
     /// RFC 4443 2.4 (f): at most so many ICMP errors of both families a second. A limit that
@@ -107,7 +107,7 @@ impl Offers {
 /// How long a connection waits for a peer that does not answer: timeouts in a row, each
 /// twice as long as the one before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Patience {
+pub struct RetryLimits {
     /// Of an open connection; 15 are about as many minutes.
     pub timeouts: u8,
     /// Of one that we open.
@@ -141,7 +141,7 @@ impl Default for Config {
                 timestamps: true,
                 window_scaling: true,
             },
-            patience: Patience {
+            retry_limits: RetryLimits {
                 timeouts: 15,
                 syn_timeouts: 6,
                 syn_ack_timeouts: 5,

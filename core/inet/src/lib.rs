@@ -135,7 +135,7 @@ mod unsolicited;
 mod wheel;
 
 pub use addr::{Cidr, Endpoint, Prefix, SocketId, Transport};
-pub use config::{Config, Ecn, Offers, Patience};
+pub use config::{Config, Ecn, Offers, RetryLimits};
 pub use counters::{Count, Counts, DropReason, Drops, ResetReason, Resets, Stats};
 pub use counters6::{Snmp6, Snmp6Counts};
 pub use dhcp::Lease;

@@ -68,7 +68,7 @@ fn from_stack(handle: &Handle, options: &Options, name: OptionName) -> Option<Op
         OptionName::KeepCount => number(options.keep_count.into()),
         OptionName::UserTimeout => number(options.user_timeout_ms),
         OptionName::SynCount => number(match options.syn_timeouts {
-            0 => handle.stack.settings().patience.syn_timeouts.into(),
+            0 => handle.stack.settings().retry_limits.syn_timeouts.into(),
             own => own.into(),
         }),
         OptionName::DeferAccept => number(pauses_secs(options.defer_timeouts)),

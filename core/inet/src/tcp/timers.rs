@@ -11,7 +11,7 @@ use wire::TcpFlags;
 use super::acknowledge::{AckDue, Interactivity};
 use super::info::State;
 use super::tcb::Tcb;
-use crate::config::Patience;
+use crate::config::RetryLimits;
 use crate::context::Context;
 use crate::counters::{Count, ResetReason};
 use crate::env::Env;
@@ -127,7 +127,7 @@ impl Tcb {
     /// How long a closed connection waits for the peer's FIN.
     pub(super) fn arm_fin_wait<E: Env>(&mut self, cx: &Context<'_, E>) {
         if self.is_orphan {
-            let secs = u64::from(cx.net.config.patience.fin_wait_secs);
+            let secs = u64::from(cx.net.config.retry_limits.fin_wait_secs);
             self.timers.fin_wait = cx.now + Duration::from_secs(secs);
         }
     }
@@ -174,16 +174,16 @@ impl Tcb {
         }
     }
 
-    fn timeouts_max(&self, patience: &Patience) -> u8 {
+    fn timeouts_max(&self, retry_limits: &RetryLimits) -> u8 {
         match self.state {
             State::SynSent if self.options.syn_timeouts != 0 => self.options.syn_timeouts,
-            State::SynSent => patience.syn_timeouts,
-            State::SynReceived if self.is_deferred => {
-                patience.syn_ack_timeouts.max(self.options.defer_timeouts)
-            }
-            State::SynReceived => patience.syn_ack_timeouts,
-            _ if self.is_orphan => patience.orphan_timeouts,
-            _ => patience.timeouts,
+            State::SynSent => retry_limits.syn_timeouts,
+            State::SynReceived if self.is_deferred => retry_limits
+                .syn_ack_timeouts
+                .max(self.options.defer_timeouts),
+            State::SynReceived => retry_limits.syn_ack_timeouts,
+            _ if self.is_orphan => retry_limits.orphan_timeouts,
+            _ => retry_limits.timeouts,
         }
     }
 
@@ -203,7 +203,7 @@ impl Tcb {
         } else {
             self.timers.backoff
         };
-        let tries_max = self.timeouts_max(&cx.net.config.patience);
+        let tries_max = self.timeouts_max(&cx.net.config.retry_limits);
         if tries >= tries_max || self.is_past_user_timeout(cx.now) {
             self.give_up(cx);
             return;

@@ -39,7 +39,7 @@ pub const ENTRIES: &[Entry] = &[
     number!(
         "ipv4/tcp_fin_timeout",
         0..=SECONDS_MAX,
-        patience.fin_wait_secs
+        retry_limits.fin_wait_secs
     ),
     // Connections that begin.
     number!("ipv4/tcp_max_syn_backlog", 0..=INT_MAX, half_open_max),
@@ -55,18 +55,22 @@ pub const ENTRIES: &[Entry] = &[
     switch!("ipv4/tcp_window_scaling", offers.window_scaling),
     choice!("ipv4/tcp_ecn", [Ecn::Off, Ecn::Ask, Ecn::Accept], ecn),
     // Peers that do not answer.
-    number!("ipv4/tcp_retries2", 0..=255, patience.timeouts),
+    number!("ipv4/tcp_retries2", 0..=255, retry_limits.timeouts),
     number!(
         "ipv4/tcp_syn_retries",
         1..=SYN_TIMEOUTS_MAX,
-        patience.syn_timeouts
+        retry_limits.syn_timeouts
     ),
     number!(
         "ipv4/tcp_synack_retries",
         0..=255,
-        patience.syn_ack_timeouts
+        retry_limits.syn_ack_timeouts
     ),
-    number!("ipv4/tcp_orphan_retries", 1..=255, patience.orphan_timeouts),
+    number!(
+        "ipv4/tcp_orphan_retries",
+        1..=255,
+        retry_limits.orphan_timeouts
+    ),
     number!(
         "ipv4/tcp_keepalive_time",
         1..=KEEP_SECONDS_MAX,
