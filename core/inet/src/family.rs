@@ -20,10 +20,10 @@ pub(crate) trait Family: Copy {
     const CUT: SegmentKind;
 
     /// Writes the header of `payload_len` bytes of TCP.
-    fn emit(envelope: &Envelope<Self>, bytes: &mut [u8], payload_len: usize);
+    fn emit(ip: &IpFields<Self>, bytes: &mut [u8], payload_len: usize);
 
     /// The sum of TCP's pseudo header; `bytes` is the length of all behind the IP header.
-    fn pseudo(envelope: &Envelope<Self>, bytes: u32) -> Sum;
+    fn pseudo(ip: &IpFields<Self>, bytes: u32) -> Sum;
 
     /// A packet was made.
     fn count_out(net: &mut Net);
@@ -31,7 +31,7 @@ pub(crate) trait Family: Copy {
 
 /// What the headers of a segment need besides TCP's own.
 #[derive(Clone, Copy)]
-pub(crate) struct Envelope<A> {
+pub(crate) struct IpFields<A> {
     pub src: A,
     pub dst: A,
     pub ttl: u8,
@@ -45,20 +45,20 @@ impl Family for Ipv4Addr {
     const CUT: SegmentKind = SegmentKind::Tcp4;
 
     #[inline]
-    fn emit(envelope: &Envelope<Self>, bytes: &mut [u8], payload_len: usize) {
+    fn emit(ip: &IpFields<Self>, bytes: &mut [u8], payload_len: usize) {
         let repr = Ipv4Repr {
-            src: envelope.src,
-            dst: envelope.dst,
+            src: ip.src,
+            dst: ip.dst,
             protocol: Protocol::Tcp,
             payload_len: payload_len as u16,
-            ttl: envelope.ttl,
-            tos: envelope.tos,
+            ttl: ip.ttl,
+            tos: ip.tos,
         };
         repr.emit(bytes);
     }
 
-    fn pseudo(envelope: &Envelope<Self>, bytes: u32) -> Sum {
-        Sum::pseudo_v4(envelope.src, envelope.dst, Protocol::Tcp, bytes)
+    fn pseudo(ip: &IpFields<Self>, bytes: u32) -> Sum {
+        Sum::pseudo_v4(ip.src, ip.dst, Protocol::Tcp, bytes)
     }
 
     #[inline]
@@ -70,21 +70,21 @@ impl Family for Ipv6Addr {
     const CUT: SegmentKind = SegmentKind::Tcp6;
 
     #[inline]
-    fn emit(envelope: &Envelope<Self>, bytes: &mut [u8], payload_len: usize) {
+    fn emit(ip: &IpFields<Self>, bytes: &mut [u8], payload_len: usize) {
         let repr = Ipv6Repr {
-            src: envelope.src,
-            dst: envelope.dst,
+            src: ip.src,
+            dst: ip.dst,
             next_header: Protocol::Tcp.number(),
             payload_len: payload_len as u16,
-            hop_limit: envelope.ttl,
-            traffic_class: envelope.tos,
+            hop_limit: ip.ttl,
+            traffic_class: ip.tos,
             flow_label: 0,
         };
         repr.emit(bytes);
     }
 
-    fn pseudo(envelope: &Envelope<Self>, bytes: u32) -> Sum {
-        Sum::pseudo_v6(envelope.src, envelope.dst, Protocol::Tcp.number(), bytes)
+    fn pseudo(ip: &IpFields<Self>, bytes: u32) -> Sum {
+        Sum::pseudo_v6(ip.src, ip.dst, Protocol::Tcp.number(), bytes)
     }
 
     #[inline]

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::error::Error;
-use crate::family::{Envelope, Family, ip_header_len};
+use crate::family::{Family, IpFields, ip_header_len};
 use crate::output::{CachedRoute, NextHop, Offload};
 
 /// Shift of all windows that we offer: 8 MiB at most, in steps of 128 bytes.
@@ -150,24 +150,24 @@ impl<E: Env> Context<'_, E> {
     ) {
         match (tuple.local.addr, tuple.remote.addr) {
             (IpAddr::V4(src), IpAddr::V4(dst)) => {
-                let envelope = Envelope {
+                let ip = IpFields {
                     src,
                     dst,
                     ttl,
                     tos,
                     mss,
                 };
-                self.put_segment(&envelope, repr, packet, next_hop);
+                self.put_segment(&ip, repr, packet, next_hop);
             }
             (IpAddr::V6(src), IpAddr::V6(dst)) => {
-                let envelope = Envelope {
+                let ip = IpFields {
                     src,
                     dst,
                     ttl,
                     tos,
                     mss,
                 };
-                self.put_segment(&envelope, repr, packet, next_hop);
+                self.put_segment(&ip, repr, packet, next_hop);
             }
             // No connection has ends of two families.
             _ => self.net.drop(DropReason::NoRoute),
@@ -178,7 +178,7 @@ impl<E: Env> Context<'_, E> {
     #[inline]
     fn put_segment<A: Family>(
         &mut self,
-        envelope: &Envelope<A>,
+        ip: &IpFields<A>,
         repr: &TcpRepr,
         mut packet: Chain,
         next_hop: &NextHop,
@@ -190,11 +190,11 @@ impl<E: Env> Context<'_, E> {
         let is_loopback = matches!(next_hop, NextHop::Loopback);
         let plan = match is_loopback {
             true => ChecksumPlan::None,
-            false => self.plan_checksum(A::pseudo(envelope, segment_len as u32), &packet),
+            false => self.plan_checksum(A::pseudo(ip, segment_len as u32), &packet),
         };
-        if payload_len > usize::from(envelope.mss) && !is_loopback {
+        if payload_len > usize::from(ip.mss) && !is_loopback {
             offload.segment = Some(SegmentOffload {
-                mss: envelope.mss,
+                mss: ip.mss,
                 header_len: (A::HEADER_BYTES + header_len) as u16,
                 kind: A::CUT,
             });
@@ -203,7 +203,7 @@ impl<E: Env> Context<'_, E> {
             return;
         };
         let (ip_space, tcp_space) = space.split_at_mut(A::HEADER_BYTES);
-        A::emit(envelope, ip_space, segment_len);
+        A::emit(ip, ip_space, segment_len);
         repr.emit(tcp_space);
         match plan {
             ChecksumPlan::None => {}
