@@ -18,7 +18,7 @@
 //! | `choose` | what may be sent next: windows, Nagle, cork | RFC 9293 3.8.6, 1122 |
 //! | `burst` | how much leaves in one frame | |
 //! | `transmit` | one segment onto the wire | |
-//! | `scoreboard`, `stretches`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
+//! | `scoreboard`, `retransmit_queue`, `delivery` | what is in flight, and what arrives of it | RFC 2018, 2883 |
 //! | `recovery` | what is lost and sent again | RFC 8985, 6582, 6937, 3522 |
 //! | `congestion` | how much may be in flight | RFC 5681, 9438, 9406, 6928 |
 //! | `autotune` | how large buffers are | |
@@ -66,11 +66,11 @@ mod rate;
 mod receive;
 mod recovery;
 mod reset;
+mod retransmit_queue;
 mod rtt;
 mod scoreboard;
 mod segment;
 mod send;
-mod stretches;
 mod syn;
 mod tcb;
 mod time_wait;

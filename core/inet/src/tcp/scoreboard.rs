@@ -14,7 +14,7 @@ use wire::{SackBlock, Seq};
 
 use super::delivery::Delivery;
 use super::rate::Stamp;
-use super::stretches::Stretches;
+use super::retransmit_queue::RetransmitQueue;
 
 /// Blocks of the peer cut no further when there are so many stretches.
 const STRETCHES_MAX: usize = 8192;
@@ -70,7 +70,7 @@ impl Sent {
 /// All that is in flight.
 #[derive(Default)]
 pub(super) struct Scoreboard {
-    sent: Stretches,
+    sent: RetransmitQueue,
     held: u32,
     lost: u32,
 }

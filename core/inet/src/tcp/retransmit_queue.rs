@@ -1,4 +1,4 @@
-//! A list of stretches that costs nothing while it is short.
+//! The retransmission queue (RFC 9293 3.4), which costs nothing while it is short.
 //!
 //! A request or an answer is one stretch, so the first lives inside the list and only those
 //! behind it need memory, which goes back when the list is empty: an idle connection has
@@ -10,14 +10,14 @@ use alloc::collections::VecDeque;
 
 use super::scoreboard::Sent;
 
-/// Stretches in the order of the stream.
+/// What was sent and is not acknowledged, in the order of the stream.
 #[derive(Default)]
-pub(super) struct Stretches {
+pub(super) struct RetransmitQueue {
     first: Option<Sent>,
     others: VecDeque<Sent>,
 }
 
-impl Stretches {
+impl RetransmitQueue {
     pub fn len(&self) -> usize {
         usize::from(self.first.is_some()) + self.others.len()
     }
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn an_empty_list_has_given_its_memory_back() {
-        let mut list = Stretches::default();
+        let mut list = RetransmitQueue::default();
         for index in 0..100 {
             let (start, end) = (Seq(index), Seq(index + 1));
             list.push(Sent::new(start, end, Instant::START, Default::default()));
