@@ -10,7 +10,7 @@ use core::fmt::{Result, Write};
 use mach::sync::Once;
 use mm::LargePolicy;
 
-use vfs::pseudo::{Entry, Folder, Table, Text, write_list};
+use vfs::pseudo::{Directory, Entry, Table, Text, write_list};
 use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of sysfs (statfs(2)).
@@ -122,7 +122,7 @@ impl FileSystem for Sysfs {
     }
 
     fn root(&self) -> InodeRef {
-        Arc::new(Folder::new(&TABLE, self.device, ""))
+        Arc::new(Directory::new(&TABLE, self.device, ""))
     }
 
     fn usage(&self) -> Usage {

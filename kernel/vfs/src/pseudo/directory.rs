@@ -10,13 +10,13 @@ use crate::inode::{DirEntry, Emit};
 use crate::{FileType, Inode, InodeRef, Metadata};
 
 /// The inode.
-pub struct Folder {
+pub struct Directory {
     table: &'static Table,
     device: u64,
     path: String,
 }
 
-impl Folder {
+impl Directory {
     /// The directory `path` of the table.
     pub fn new(table: &'static Table, device: u64, path: &str) -> Self {
         Self {
@@ -36,7 +36,7 @@ impl Folder {
     }
 }
 
-impl File for Folder {
+impl File for Directory {
     fn metadata(&self) -> Result<Metadata> {
         let number = number_of(self.path.as_bytes());
         let mut metadata = Metadata::new(self.device, number, FileType::Directory, 0o555);
@@ -53,7 +53,7 @@ impl File for Folder {
     }
 }
 
-impl Inode for Folder {
+impl Inode for Directory {
     fn kind(&self) -> FileType {
         FileType::Directory
     }

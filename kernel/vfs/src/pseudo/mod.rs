@@ -13,7 +13,7 @@ mod table;
 mod text;
 
 pub use crate::file::Text;
-pub use directory::Folder;
+pub use directory::Directory;
 pub use link::{Link, Target};
 pub use numbers::{write_list, write_mask};
 pub use table::{Entry, Special, Store, Table};

@@ -8,7 +8,7 @@ use core::fmt;
 use mach::sync::Spin;
 use sync::{Error, Result};
 
-use super::{Folder, Take, Text, TextFile, number_of};
+use super::{Directory, Take, Text, TextFile, number_of};
 use crate::{FileType, InodeRef, Metadata};
 
 /// Takes what a program wrote.
@@ -102,7 +102,7 @@ impl Table {
         let paths = entries.iter().map(|entry| entry.path);
         let mut paths = paths.chain(specials.iter().map(|special| special.path));
         match paths.any(|known| below(known, path).is_some()) {
-            true => Ok(Arc::new(Folder::new(self, device, path))),
+            true => Ok(Arc::new(Directory::new(self, device, path))),
             false => Err(Error::NotFound),
         }
     }
