@@ -1,11 +1,11 @@
 //! What runs for each call number: the family's handler, between two looks at the clock that
-//! measure it (`sched::stretch`).
+//! measure it (`sched::preempt_off`).
 //!
 //! A call that does nothing but look at a number or two is so short that the two looks at the
 //! clock would double it, and can never be long: these few ([`CONSTANT`]) go without.
 
 use linux_raw_sys::general::*;
-use sched::stretch::{self, Cause};
+use sched::preempt_off::{self, Cause};
 
 use crate::table;
 use linux_abi::call::{Call, Handler, LIMIT, Outcome};
@@ -104,9 +104,9 @@ const fn measured_if_long(number: usize) -> Handler {
 }
 
 fn measured<const NUMBER: usize>(call: Call<'_>) -> Outcome {
-    stretch::begin(Cause::call(NUMBER as u64));
+    preempt_off::begin(Cause::call(NUMBER as u64));
     let handler = const { table::handler(NUMBER) };
     let outcome = handler(call);
-    stretch::end();
+    preempt_off::end();
     outcome
 }

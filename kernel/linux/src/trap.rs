@@ -6,7 +6,7 @@ use mach::trap::{Exception, Kernel, UserRegs};
 use mm::reclaim;
 use mm::{Access, FaultError};
 use sched::Mstate;
-use sched::stretch::{self, Cause};
+use sched::preempt_off::{self, Cause};
 use task::signal::{self, Info, Origin, Signal, code};
 use task::{Thread, current};
 
@@ -25,7 +25,7 @@ pub fn init() {
 
 impl Kernel for Linux {
     fn exception(regs: &mut UserRegs, exception: Exception) {
-        stretch::begin(match exception {
+        preempt_off::begin(match exception {
             Exception::PageFault { .. } => Cause::FAULT,
             _ => Cause::TRAP,
         });
@@ -33,25 +33,25 @@ impl Kernel for Linux {
         if let Some(info) = handle(&thread, regs, exception) {
             signal::force(&thread, info);
         }
-        stretch::end();
+        preempt_off::end();
     }
 
     fn interrupted(regs: &mut UserRegs) {
-        stretch::begin(Cause::INTERRUPT);
+        preempt_off::begin(Cause::INTERRUPT);
         // SYSRET leaves the address that it returns to in RCX.
         sched::note_interrupt(regs.rip == regs.rcx);
-        stretch::end();
+        preempt_off::end();
     }
 
     fn leave(regs: &mut UserRegs) {
-        stretch::begin(Cause::LEAVE);
+        preempt_off::begin(Cause::LEAVE);
         if regs.take_again() {
             dispatch::run_again(regs);
         }
         let thread = current();
         leave::before_user(&thread, regs);
         sched::sample::note_return(&thread.sched);
-        stretch::end();
+        preempt_off::end();
     }
 }
 

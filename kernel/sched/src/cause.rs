@@ -1,5 +1,5 @@
 //! What a CPU is in the kernel for, as far as lengths of stretches are told apart by it
-//! ([`crate::stretch`]).
+//! ([`crate::preempt_off`]).
 
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -72,9 +72,9 @@ impl fmt::Display for Cause {
 }
 
 /// What a thread is in the kernel for; while it runs, its CPU has that.
-pub(crate) struct Business(AtomicU32);
+pub(crate) struct CurrentCause(AtomicU32);
 
-impl Business {
+impl CurrentCause {
     /// The way back to a program, from which threads start.
     pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(Cause::LEAVE.0))

@@ -10,7 +10,7 @@ use mach::cpu::PerCpu;
 use mach::sync::Spin;
 use mach::task::Context;
 
-use crate::cause::Business;
+use crate::cause::CurrentCause;
 use crate::life::Life;
 use crate::{Flags, Runnable, budget};
 
@@ -39,7 +39,7 @@ pub struct Entity {
     /// Where its time goes.
     pub life: Life,
     /// What it is in the kernel for.
-    pub(crate) business: Business,
+    pub(crate) cause: CurrentCause,
     switches_voluntary: AtomicU64,
     switches_forced: AtomicU64,
     migrations: AtomicU64,
@@ -97,7 +97,7 @@ impl Entity {
             state: RunState::default(),
             sched: SchedEntity::new(mach::cpu::id()),
             life: Life::new(mach::time::now()),
-            business: Business::new(),
+            cause: CurrentCause::new(),
             switches_voluntary: AtomicU64::new(0),
             switches_forced: AtomicU64::new(0),
             migrations: AtomicU64::new(0),

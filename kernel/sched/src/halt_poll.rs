@@ -12,7 +12,7 @@ use cpuidle::HaltPoll;
 use mach::cpu::PerCpu;
 
 use crate::entity::Leave;
-use crate::{current, dispatcher, sample, softirq, stretch};
+use crate::{current, dispatcher, preempt_off, sample, softirq};
 
 /// A halt costs about as much as so many exits.
 const EXITS_PER_HALT: u64 = 3;
@@ -54,9 +54,9 @@ pub(crate) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
     let start = mach::time::now();
     current().end_slice(start, Leave::ToWait);
     sample::begin_idle(start);
-    stretch::end();
+    preempt_off::end();
     let found = poll_until(cpu, deadline.min(start + limit()));
-    stretch::resume();
+    preempt_off::resume();
     let now = mach::time::now();
     sample::end_idle(now);
     current().life.run(now);

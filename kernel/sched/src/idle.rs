@@ -4,14 +4,14 @@ use base::{CpuId, Instant};
 
 use crate::dispatcher::{DISPATCHER, has_ready};
 use crate::entity::Leave;
-use crate::{alarm, current, halt_poll, quiescent, run_softirqs, sample, softirq, stretch};
+use crate::{alarm, current, halt_poll, preempt_off, quiescent, run_softirqs, sample, softirq};
 
 /// Waits for something to happen, on the stack of the parked current thread.
 ///
 /// Returns after an interrupt, after deferred work, or because there is something to
 /// do; the caller looks again.
 pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
-    stretch::mark();
+    preempt_off::mark();
     softirq::note_rest();
     if run_softirqs() {
         return;
@@ -29,9 +29,9 @@ pub(crate) fn wait_in_place(cpu: CpuId, deadline: Instant) {
         current().end_slice(now, Leave::ToWait);
         sample::begin_idle(now);
         alarm::arm_for_idle(deadline);
-        stretch::end();
+        preempt_off::end();
         mach::idle::wait_for_interrupt();
-        stretch::resume();
+        preempt_off::resume();
         quiescent::note_quiescent_state();
         let awake = mach::time::now();
         halt_poll::note_halt(awake.since(now));

@@ -10,7 +10,7 @@
 
 use crate::preempt::preempt_if_due;
 use crate::wake::note_arrivals;
-use crate::{Flags, run_softirqs, stretch, try_current};
+use crate::{Flags, preempt_off, run_softirqs, try_current};
 
 /// Stretches end this often: 50 µs.
 const PER_SECOND: u64 = 20_000;
@@ -18,7 +18,7 @@ const PER_SECOND: u64 = 20_000;
 /// Lets interrupts, softirqs and other threads have the CPU, if they have waited for a while.
 #[inline]
 pub fn resched_point() {
-    if stretch::ticks() >= mach::time::cycles_per_second() / PER_SECOND {
+    if preempt_off::ticks() >= mach::time::cycles_per_second() / PER_SECOND {
         let_others();
     }
 }
@@ -30,7 +30,7 @@ fn let_others() {
         return;
     };
     mach::cpu::take_interrupts();
-    stretch::mark();
+    preempt_off::mark();
     run_softirqs();
     note_arrivals();
     if me.flags().contains(Flags::RESCHEDULE) {

@@ -11,7 +11,7 @@ use mach::cpu::PerCpu;
 use mach::sync::Once;
 
 use crate::cause::{Cause, SOFTIRQS};
-use crate::stretch;
+use crate::preempt_off;
 
 /// The sources of deferred work, in the order in which they run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,7 +137,7 @@ pub fn run_softirqs() -> bool {
         bits &= bits - 1;
         if let Some(work) = SOURCES[source as usize].get() {
             (work.run)();
-            stretch::end_softirq(Cause::softirq(source as u32));
+            preempt_off::end_softirq(Cause::softirq(source as u32));
         }
     }
     true

@@ -18,8 +18,8 @@ use crate::dispatcher::{DISPATCHER, Here, next};
 use crate::entity::Leave;
 use crate::life::Found;
 use crate::{
-    Entity, alarm, current, current_counted, dispatcher, idle, profile, runnable, sample, stretch,
-    timer, wake,
+    Entity, alarm, current, current_counted, dispatcher, idle, preempt_off, profile, runnable,
+    sample, timer, wake,
 };
 
 /// Each CPU's own: who ran before, until its registers are saved.
@@ -121,7 +121,7 @@ pub fn exit() -> ! {
 /// Gives this CPU to the threads; its boot code, which is a thread already, only waits.
 pub fn run() -> ! {
     dispatcher::note_start();
-    stretch::start();
+    preempt_off::start();
     loop {
         park_until(Instant::NEVER);
     }
@@ -141,7 +141,7 @@ fn switch_to(next: Arc<Entity>, why: Leave) {
     next.begin_slice(now, mach::cpu::id());
     DISPATCHER.note_running(mach::cpu::id(), &next);
     alarm::arm_to_work();
-    stretch::switch(&me.business, &next.business);
+    preempt_off::switch(&me.cause, &next.cause);
     me.keep_whole(next.take_whole().take_cpu());
     PREVIOUS.get().set(Some(CURRENT.replace(next)));
     // No counted reference stays on this stack: a dead thread never comes back to drop it.

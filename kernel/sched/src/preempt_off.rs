@@ -1,4 +1,4 @@
-//! How long a CPU is in the kernel without a chance to run another thread.
+//! How long a CPU is in the kernel without a chance to run another thread (Linux's preemptoff).
 //!
 //! The kernel is never preempted and runs with interrupts closed, so what stands between two
 //! chances to reschedule is what everybody else may have to wait. Each such *stretch* is
@@ -18,7 +18,7 @@ use mach::cpu::PerCpu;
 use mach::time::cycles;
 
 pub use crate::cause::Cause;
-use crate::cause::{Business, CAUSES};
+use crate::cause::{CAUSES, CurrentCause};
 
 /// Classes of lengths: number `n` counts those in `[2^n, 2^(n+1))`, the last one all above.
 pub const CLASSES: usize = 36;
@@ -31,7 +31,7 @@ const NOT_YET: u64 = 0;
 struct Measure {
     start: AtomicU64,
     /// What the running thread is in the kernel for.
-    business: Business,
+    cause: CurrentCause,
     /// For each power of two, so that no length need be compared with the last class.
     counts: [AtomicU64; u64::BITS as usize],
 }
@@ -39,7 +39,7 @@ struct Measure {
 /// Each CPU writes its own.
 static MEASURES: PerCpu<Measure> = PerCpu::new(|| Measure {
     start: AtomicU64::new(NOT_YET),
-    business: Business::new(),
+    cause: CurrentCause::new(),
     counts: [const { AtomicU64::new(0) }; u64::BITS as usize],
 });
 
@@ -55,7 +55,7 @@ static LONGEST: [AtomicU64; CAUSES] = [const { AtomicU64::new(0) }; CAUSES];
 #[inline]
 pub fn begin(cause: Cause) {
     let measure = own();
-    measure.business.set(cause);
+    measure.cause.set(cause);
     measure.start.store(cycles(), Relaxed);
 }
 
@@ -97,7 +97,7 @@ impl Measure {
 
 #[cold]
 fn note_long(softirq: Option<Cause>, ticks: u64) {
-    let cause = softirq.unwrap_or_else(|| own().business.get());
+    let cause = softirq.unwrap_or_else(|| own().cause.get());
     LONGEST[cause.index()].fetch_max(ticks, Relaxed);
 }
 
@@ -108,11 +108,11 @@ pub(crate) fn mark() {
 
 /// The same, as a thread that is in the kernel for `from` makes way for one that is for `to`.
 #[inline]
-pub(crate) fn switch(from: &Business, to: &Business) {
+pub(crate) fn switch(from: &CurrentCause, to: &CurrentCause) {
     mark();
-    let business = &own().business;
-    from.set(business.get());
-    business.set(to.get());
+    let cause = &own().cause;
+    from.set(cause.get());
+    cause.set(to.get());
 }
 
 /// The work of a source of softirqs is done, which is a stretch of its own.
