@@ -47,6 +47,7 @@ extern crate std;
 pub mod bandwidth;
 mod chain;
 pub mod counters;
+pub mod cpus;
 pub mod dispatch;
 pub mod elastic;
 pub mod fanout;

@@ -13,9 +13,11 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
+use base::CpuSet;
 use wire::MacAddr;
 
 use crate::bandwidth::{Bandwidth, BandwidthError};
+use crate::cpus;
 use crate::flow::Priority;
 use crate::group::RingsWanted;
 use crate::moderation::Throttling;
@@ -25,8 +27,6 @@ use crate::protect::{Methods, Protection};
 
 /// Least MTU: what every IPv4 host must accept (RFC 791).
 pub const MTU_MIN: u16 = 68;
-/// Named CPUs at most.
-pub const CPUS_MAX: usize = 256;
 /// Entries of the lists of `allowed-ips`, `allowed-dhcp-cids` and `secondary-macs`.
 pub const LIST_MAX: usize = 32;
 
@@ -149,6 +149,8 @@ pub struct Facts {
     pub speed_mbps: u64,
     /// Whether frames can move; `None` if nobody knows.
     pub is_up: Option<bool>,
+    /// CPUs of the machine.
+    pub cpus: u32,
 }
 
 /// Why a property is not set.
@@ -167,6 +169,13 @@ pub enum PropError {
         /// How many are.
         most: usize,
     },
+    /// A list of CPUs has none.
+    NoCpu,
+    /// A list names a CPU that is not there.
+    NoSuchCpu {
+        /// How many are.
+        cpus: u32,
+    },
     /// The limit is none.
     Bandwidth(BandwidthError),
 }
@@ -181,7 +190,7 @@ pub struct Settings {
     /// Who goes first.
     pub priority: Priority,
     /// CPUs that take the link's frames; empty for any.
-    pub cpus: Vec<u16>,
+    pub cpus: CpuSet,
     /// What rings it wants.
     pub rx_rings: RingsWanted,
     /// Whether promiscuous streams are not shown neighbours' unicast frames.
@@ -208,7 +217,7 @@ impl Default for Settings {
             mtu: None,
             maxbw: None,
             priority: Priority::High,
-            cpus: Vec::new(),
+            cpus: CpuSet::EMPTY,
             rx_rings: RingsWanted::Any,
             promisc_filtered: true,
             protection: Protection::empty(),
@@ -243,7 +252,7 @@ impl Settings {
             Property::Priority => {
                 new.priority = Priority::parse(text).ok_or(PropError::BadValue)?;
             }
-            Property::Cpus => new.cpus = list(text, CPUS_MAX, |cpu| cpu.parse().ok())?,
+            Property::Cpus => new.cpus = cpus::parse(text, facts.cpus)?,
             Property::RxRings => new.rx_rings = parse_rings(text)?,
             Property::PromiscFiltered => new.promisc_filtered = flag(text, "on", "off")?,
             Property::Protection => new.protection = flags(text, &PROTECTIONS)?,
@@ -295,7 +304,7 @@ impl Settings {
                 .maxbw
                 .map_or_else(String::new, |limit| limit.to_string()),
             Property::Priority => self.priority.name().into(),
-            Property::Cpus => join(&self.cpus, ToString::to_string),
+            Property::Cpus => cpus::show(self.cpus),
             Property::RxRings => show_rings(self.rx_rings),
             Property::PromiscFiltered => if self.promisc_filtered { "on" } else { "off" }.into(),
             Property::Protection => names(self.protection, &PROTECTIONS),
@@ -429,6 +438,7 @@ mod tests {
         mtu_max: 9000,
         speed_mbps: 10_000,
         is_up: Some(true),
+        cpus: 8,
     };
 
     fn set(name: &str, text: &str) -> Result<Settings, PropError> {

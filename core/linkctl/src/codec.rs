@@ -94,6 +94,11 @@ impl Coded for PropError {
                 5_u8.put(to);
                 error.put(to);
             }
+            Self::NoCpu => 6_u8.put(to),
+            Self::NoSuchCpu { cpus } => {
+                7_u8.put(to);
+                cpus.put(to);
+            }
         }
     }
 
@@ -107,6 +112,10 @@ impl Coded for PropError {
                 most: usize::try_from(u64::get(from)?).map_err(|_| Malformed)?,
             },
             5 => Self::Bandwidth(Coded::get(from)?),
+            6 => Self::NoCpu,
+            7 => Self::NoSuchCpu {
+                cpus: u32::get(from)?,
+            },
             _ => return Err(Malformed),
         })
     }

@@ -87,6 +87,9 @@ fn prop_error(error: PropError) -> String {
         PropError::BadValue => "the property cannot have that value".into(),
         PropError::OutOfRange => "the value is out of range".into(),
         PropError::TooMany { most } => format!("more than {most} entries"),
+        PropError::NoCpu => "no CPU is named; any is what a link has that is reset".into(),
+        PropError::NoSuchCpu { cpus: 0 | 1 } => "the machine's only CPU is 0".into(),
+        PropError::NoSuchCpu { cpus } => format!("the machine's CPUs are 0 to {}", cpus - 1),
         PropError::Bandwidth(error) => bandwidth_error(error).into(),
     }
 }

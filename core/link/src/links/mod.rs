@@ -106,6 +106,8 @@ pub struct Links {
     streams: Slots<Stream>,
     /// Flows made so far.
     flows_made: u64,
+    /// CPUs of the machine.
+    cpus: u32,
 }
 
 impl Default for Links {
@@ -115,12 +117,18 @@ impl Default for Links {
 }
 
 impl Links {
-    /// No links.
+    /// No links, on the largest machine.
     pub fn new() -> Self {
+        Self::on(base::CPUS_MAX as u32)
+    }
+
+    /// No links, on a machine with so many CPUs.
+    pub fn on(cpus: u32) -> Self {
         Self {
             links: Slots::new(LINKS_MAX),
             streams: Slots::new(STREAMS_MAX),
             flows_made: 0,
+            cpus,
         }
     }
 

@@ -25,6 +25,7 @@ impl Links {
             mtu_max,
             speed_mbps: port.card.as_ref().map_or(0, |card| card.shape.speed_mbps),
             is_up: port.is_up,
+            cpus: self.cpus,
         })
     }
 
@@ -37,7 +38,7 @@ impl Links {
         set.map_or(facts.mtu_max, |mtu| mtu.min(facts.mtu_max))
     }
 
-    /// What a link has set: where its soft rings go (`cpus`), and the rest.
+    /// What a link has set.
     pub fn settings(&self, id: LinkId) -> Option<&Settings> {
         Some(&self.link(id)?.settings)
     }
@@ -71,6 +72,9 @@ impl Links {
     fn apply(&mut self, id: LinkId, new: Settings) -> Result<(), LinkError> {
         let link = self.link(id).ok_or(LinkError::NotFound)?;
         let throttling = link.settings.throttling;
+        if new.cpus != link.settings.cpus && link.class == Class::Etherstub {
+            return Err(LinkError::WrongClass);
+        }
         if new.rx_rings != link.settings.rx_rings {
             self.replace_rings(id, new.rx_rings)?;
         }

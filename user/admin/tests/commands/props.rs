@@ -57,6 +57,10 @@ fn what_is_read_only_or_out_of_range_fails_and_keeps_its_value() {
         ("mtu", "1501", "out of range"),
         ("mtu", "many", "cannot have that value"),
         ("maxbw", "1M", "at least 1.2M"),
+        ("cpus", "64", "cpus: the machine's CPUs are 0 to 63"),
+        ("cpus", "0-64", "cpus: the machine's CPUs are 0 to 63"),
+        ("cpus", "", "cpus: no CPU is named"),
+        ("cpus", "one", "cannot have that value"),
         ("maxbw", "1X", "number with K, M or G"),
         ("priority", "top", "cannot have that value"),
         ("protection", "none", "cannot have that value"),
@@ -97,7 +101,7 @@ fn a_property_is_set_in_any_unit_and_reset_to_its_default() {
         host.prints(&format!("dladm set-linkprop -p maxbw={text} vnic1"));
         assert_eq!(value(&host, "maxbw"), shown);
     }
-    host.prints("dladm set-linkprop -p cpus=0,1,priority=low vnic1");
+    host.prints("dladm set-linkprop -p cpus=0-1,priority=low vnic1");
     assert_eq!(
         (value(&host, "cpus"), value(&host, "priority")),
         ("0,1".into(), "low".into())
