@@ -149,6 +149,9 @@ pub struct GroupRow {
     pub first: u16,
     /// How many there are.
     pub rings: u16,
+    /// The CPU that polls each of them and that it interrupts, if they bring frames; `None` where
+    /// whichever CPU waits polls it.
+    pub cpus: Vec<Option<u32>>,
     /// Links whose addresses it has, or that send by it.
     pub clients: Vec<String>,
 }
@@ -279,6 +282,7 @@ record!(GroupRow {
     is_tx,
     first,
     rings,
+    cpus,
     clients
 });
 record!(PropRow {

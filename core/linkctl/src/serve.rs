@@ -43,6 +43,9 @@ pub trait Shell {
     /// What each ring of the card behind a card's own link has counted, in their order.
     fn rings(&mut self, link: &str) -> Vec<RingCounts>;
 
+    /// Frames of a link that each CPU has taken, from the first one on; nothing if nobody counts.
+    fn taken(&mut self, link: &str) -> Vec<u64>;
+
     /// How many of a card's rings, of which there are `all`, a link over it or its own sends by; they
     /// are the first ones.
     fn tx_rings(&mut self, link: &str, all: u16) -> u16;
@@ -67,8 +70,8 @@ pub struct RingCounts {
     pub pulled: RxCounts,
     /// Nanoseconds that the card keeps its interrupts apart.
     pub spacing_ns: u64,
-    /// The CPU that runs it now.
-    pub cpu: u32,
+    /// The CPU that polls it now; `None` where whichever CPU waits does.
+    pub cpu: Option<u32>,
     /// What went into each CPU's soft ring; nothing where there is one CPU.
     pub fanout: Vec<Fanout>,
     /// Dropped: a soft ring was full.

@@ -149,7 +149,7 @@ fn address_requests() -> [Request; 2] {
     ]
 }
 
-fn refusals() -> [Refusal; 10] {
+fn refusals() -> [Refusal; 12] {
     [
         Refusal::Malformed,
         Refusal::TooLong,
@@ -159,6 +159,14 @@ fn refusals() -> [Refusal; 10] {
         Refusal::Setting {
             name: "mtu".into(),
             error: LinkError::Prop(PropError::TooMany { most: 32 }),
+        },
+        Refusal::Setting {
+            name: "cpus".into(),
+            error: LinkError::Prop(PropError::NoCpu),
+        },
+        Refusal::Setting {
+            name: "cpus".into(),
+            error: LinkError::Prop(PropError::NoSuchCpu { cpus: 2 }),
         },
         Refusal::Link(LinkError::Flow(FlowError::MixedKinds {
             existing: Kind::DsField,
@@ -206,6 +214,7 @@ fn answers() -> Vec<Answer> {
             is_tx: false,
             first: 1,
             rings: 3,
+            cpus: vec![Some(2), None, Some(u32::MAX)],
             clients: vec!["net0".into()],
         }]),
         Answer::Props(vec![PropRow {
@@ -346,6 +355,7 @@ fn the_longest_page_fits_in_a_message() {
         is_tx: false,
         first,
         rings: 1,
+        cpus: vec![Some(0)],
         clients: vec![name.clone(); 32],
     });
     assert!(Answer::Groups(groups.collect()).encode().is_ok());

@@ -53,8 +53,14 @@ impl IoApic {
 
     /// Routes `pin` to `vector` on the CPU `apic_id`, with trigger flags from above.
     pub fn route(self, pin: u32, vector: u8, apic_id: u32, flags: u32) {
-        self.write(FIRST_ENTRY + pin * 2 + 1, apic_id << 24);
+        self.lead(pin, apic_id);
         self.write(FIRST_ENTRY + pin * 2, u32::from(vector) | flags);
+    }
+
+    /// Leads `pin` to the CPU `apic_id`, and leaves the rest of its entry as it is. An interrupt of the
+    /// pin goes to the one CPU or to the other.
+    pub fn lead(self, pin: u32, apic_id: u32) {
+        self.write(FIRST_ENTRY + pin * 2 + 1, apic_id << 24);
     }
 
     /// Sets or clears [`MASKED`] of `pin`.

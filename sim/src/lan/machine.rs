@@ -82,9 +82,18 @@ impl Shell for Machine {
         self.card
     }
 
+    /// Each CPU has the ring of its number.
     fn rings(&mut self, _: &str) -> Vec<RingCounts> {
-        let lanes = self.lan.lanes.iter();
-        lanes.map(|_| RingCounts::default()).collect()
+        let lanes = (0..).zip(&self.lan.lanes);
+        let ring = |(number, _)| RingCounts {
+            cpu: Some(number),
+            ..RingCounts::default()
+        };
+        lanes.map(ring).collect()
+    }
+
+    fn taken(&mut self, _: &str) -> Vec<u64> {
+        Vec::new()
     }
 
     /// A card's own link has a lane for each ring, the others have the first, as in the kernel.

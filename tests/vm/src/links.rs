@@ -1,6 +1,7 @@
 //! The link layer in a machine: `dladm` and `flowadm` talk to /dev/linkctl, and frames go by
 //! what they set.
 
+use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
 
@@ -69,6 +70,15 @@ pub fn operator(setup: &Setup) -> Result<Operator, String> {
 /// before, which it does on a busy host, and a request that is forgotten until the next one comes
 /// would be answered by then.
 pub fn operator_with(setup: &Setup, more: &[&str]) -> Result<Operator, String> {
+    operator_at(setup, PORT, more).map(|(shell, _)| shell)
+}
+
+/// The same with a server's port, and where the host reaches that.
+pub fn operator_at(
+    setup: &Setup,
+    port: u16,
+    more: &[&str],
+) -> Result<(Operator, SocketAddr), String> {
     let tool = |name| -> Result<String, String> {
         let built = build::tool("admin", name)?;
         Ok(format!("{}:/bin/{name}", built.display()))
@@ -78,7 +88,7 @@ pub fn operator_with(setup: &Setup, more: &[&str]) -> Result<Operator, String> {
         "--add", &dladm, "--add", &flowadm, "--add", PING, "--add", IP,
     ];
     let flags = [&flags[..], more].concat();
-    let (mut shell, _) = Operator::start(setup, PORT, &flags)?;
+    let (mut shell, address) = Operator::start(setup, port, &flags)?;
     shell.ask(&format!(
         "until {IP} addr show dev eth0 | grep -q 10.0.2.15; do sleep 0.1; done; \
          ip() {{ {IP} \"$@\"; }}; ping() {{ {PING} \"$@\"; }}; \
@@ -86,7 +96,7 @@ pub fn operator_with(setup: &Setup, more: &[&str]) -> Result<Operator, String> {
                 while [ $answered -lt $wanted ] && ping -4 -n -c 1 -W 20 \"$@\"; \
                 do answered=$((answered + 1)); done; echo $answered answered; }}"
     ))?;
-    Ok(shell)
+    Ok((shell, address))
 }
 
 /// A VNIC is heard by all rings of the card, which are as many as CPUs, and sends by the first.

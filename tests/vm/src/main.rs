@@ -51,6 +51,7 @@ mod java;
 mod kvm;
 mod link_checks;
 mod link_counts;
+mod link_cpus;
 mod link_frames;
 mod link_order;
 mod link_restore;
@@ -183,6 +184,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         beside::TESTS,
         card_filters::TESTS,
         link_counts::TESTS,
+        link_cpus::TESTS,
         link_order::TESTS,
         link_restore::TESTS,
         snoop::TESTS,

@@ -49,7 +49,8 @@ pub const TESTS_OF_LOAD: &[Test] = &[(
     elastic,
 )];
 
-const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
+/// The server, for `--add`.
+pub const REDIS: &str = "/usr/bin/redis-server:/usr/bin/redis-server";
 const CLIENT: &str = "/usr/bin/redis-benchmark:/usr/bin/redis-benchmark";
 const IP: &str = "/usr/sbin/ip";
 const PORTS: [u16; 2] = [6379, 6380];
@@ -66,6 +67,7 @@ const WHILE_TENTATIVE: &str = "while ip addr show dev eth0 | grep -q tentative; 
 
 /// Connections that live while shards move.
 const CLIENTS: usize = 4;
+/// The machine is not to be full by them alone.
 const BETWEEN_PINGS: Duration = Duration::from_millis(50);
 /// A busy host makes a quiet machine look busy.
 const MOVE_PATIENCE: Duration = Duration::from_secs(120);
@@ -245,7 +247,7 @@ fn elastic_behind(setup: &Setup) -> Result<(), String> {
     let is_over = AtomicBool::new(false);
     let answered = AtomicU64::new(0);
     let served = thread::scope(|scope| {
-        let client = || ping_redis(address, &is_over, &answered);
+        let client = || ping_redis(address, &is_over, &answered, BETWEEN_PINGS);
         let clients: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(client)).collect();
         let moved = moves(&mut shell, &answered);
         is_over.store(true, Ordering::Relaxed);
@@ -288,7 +290,12 @@ fn moves(shell: &mut Operator, answered: &AtomicU64) -> Result<(), String> {
 }
 
 /// Asks one server by one connection, again and again.
-fn ping_redis(address: SocketAddr, is_over: &AtomicBool, answered: &AtomicU64) -> io::Result<()> {
+pub fn ping_redis(
+    address: SocketAddr,
+    is_over: &AtomicBool,
+    answered: &AtomicU64,
+    pause: Duration,
+) -> io::Result<()> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(ANSWER_PATIENCE))?;
     while !is_over.load(Ordering::Relaxed) {
@@ -299,8 +306,7 @@ fn ping_redis(address: SocketAddr, is_over: &AtomicBool, answered: &AtomicU64) -
             return Err(io::Error::other("another answer"));
         }
         answered.fetch_add(1, Ordering::Relaxed);
-        // The machine is not to be full by these alone.
-        thread::sleep(BETWEEN_PINGS);
+        thread::sleep(pause);
     }
     Ok(())
 }
@@ -323,7 +329,7 @@ fn rings(operator: &mut Operator) -> Result<Vec<Ring>, String> {
 }
 
 /// A counter of /proc/net/netstat, by its name.
-fn counter(operator: &mut Operator, name: &str) -> Result<u64, String> {
+pub fn counter(operator: &mut Operator, name: &str) -> Result<u64, String> {
     let said = operator.ask("cat /proc/net/netstat")?;
     let lines: Vec<Vec<&str>> = said
         .lines()

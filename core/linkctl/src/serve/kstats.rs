@@ -34,6 +34,8 @@ struct Subject {
     carried: Statistics,
     card: Option<CardCounters>,
     rings: Vec<RingCounts>,
+    /// Frames by the CPU that took them.
+    taken: Vec<u64>,
     /// Frames that its stack had no room for.
     overflowed: u64,
 }
@@ -54,6 +56,10 @@ fn all(name: &str, shell: &mut impl Shell) -> Result<Vec<KstatBlock>, Refusal> {
     let mut blocks = Vec::from([whole(&subject, &lanes.own), misc(&subject, &lanes)]);
     let software = lanes.own.software_lane();
     blocks.push(block(name, "mac_rx_swlane0".into(), software));
+    for (cpu, frames) in subject.taken.iter().enumerate() {
+        let taken = [("ipackets", *frames)];
+        blocks.push(block(name, format!("mac_rx_cpu{cpu}"), taken));
+    }
     for number in 0..subject.rings.len().max(lanes.pulled.len()) {
         let ring = subject.rings.get(number);
         if subject.info.id == port {
@@ -85,6 +91,7 @@ fn subject(name: &str, shell: &mut impl Shell) -> Result<Subject, Refusal> {
             true => shell.rings(name),
             false => Vec::new(),
         },
+        taken: shell.taken(name),
         overflowed: shell.overflowed(name),
         info,
     })
@@ -131,7 +138,10 @@ fn hardware_lane(
     let counts = counters::hardware_lane(&sum, drops);
     let more = [
         ("intrspacing", ring.map_or(0, |ring| ring.spacing_ns)),
-        ("cpu", ring.map_or(0, |ring| ring.cpu.into())),
+        (
+            "cpu",
+            ring.and_then(|ring| ring.cpu).unwrap_or_default().into(),
+        ),
         ("polling", is_polling.into()),
         (RxCount::PollStarts.name(), sum.get(RxCount::PollStarts)),
     ];

@@ -47,6 +47,11 @@ fn link_row(links: &Links, info: LinkInfo) -> LinkRow {
 
 pub fn groups(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
     let mut rows = shell.with_links(|links| rx_groups(links, name))?;
+    let cpus: Vec<Option<u32>> = shell.rings(name).iter().map(|ring| ring.cpu).collect();
+    for row in &mut rows {
+        let own = cpus.iter().skip(row.first.into());
+        row.cpus = own.take(row.rings.into()).copied().collect();
+    }
     let all = rows.iter().map(|row| row.first.saturating_add(row.rings));
     let all = all.max().unwrap_or(1);
     let mut senders: Vec<String> = rows.iter().flat_map(|row| row.clients.clone()).collect();
@@ -62,6 +67,7 @@ pub fn groups(name: &str, shell: &mut impl Shell) -> Result<Answer, Refusal> {
                 is_tx: true,
                 first: 0,
                 rings,
+                cpus: Vec::new(),
                 clients: Vec::from([sender]),
             }),
         }
@@ -81,6 +87,7 @@ fn rx_groups(links: &mut Links, name: &str) -> Result<Vec<GroupRow>, Refusal> {
         is_tx: false,
         first: group.rings.start,
         rings: group.rings.len() as u16,
+        cpus: Vec::new(),
         clients: group.clients.into_iter().filter_map(name_of).collect(),
     });
     Ok(rows.collect())

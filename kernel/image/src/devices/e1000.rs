@@ -14,7 +14,6 @@ use mach::pci::Function;
 use mach::sync::Once;
 use mbuf::{FreeList, Pool};
 use net::AREA_BYTES;
-use sched::{Softirq, raise};
 
 use crate::options;
 
@@ -37,30 +36,29 @@ pub fn start(function: &Function) {
         Ok(parts) => parts,
         Err(error) => return klog!("device e1000 refused: {error:?}"),
     };
-    if route_line(function, &port).is_none() {
+    let Some(gsi) = route_line(function, &port) else {
         return klog!("device e1000 refused: it has no interrupt line");
-    }
-    // One pair of queues stays where it is.
-    let lead = |_, _| {};
+    };
+    let lead = move |_, cpu| irq::lead(gsi, cpu);
     net::attach_pairs(vec![Box::new(port)], Box::new(control), Box::new(lead));
 }
 
-/// Leads the card's line to the first CPU. The firmware has wired it to a pin of the
+/// Leads the card's line to the first CPU, and says which it is. The firmware has wired it to a pin of the
 /// I/O APIC, level-triggered, by the number in the configuration space.
-fn route_line(function: &Function, card: &E1000) -> Option<()> {
+fn route_line(function: &Function, card: &E1000) -> Option<u32> {
     let line = interrupt_line(function)?;
     let interrupt = card.interrupt()?;
     CARD.call_once(|| interrupt);
     let vector = irq::allocate(on_interrupt, 0)?;
     let gsi = u32::from(line);
     irq::route(gsi, vector, CpuId(0), Trigger::Level, Polarity::High);
-    Some(())
+    Some(gsi)
 }
 
 fn on_interrupt(_: usize) {
     if let Some(card) = CARD.get() {
         card.acknowledge();
-        raise(Softirq::Net);
+        net::interrupted(0);
     }
 }
 

@@ -74,7 +74,7 @@ fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
                 vector: ENTRY,
                 memory: iommu::memory_of(function),
             };
-            start_device(transport, place, Some(messages));
+            start_device(transport, place, Interrupts::Messages(messages));
         }
     }
 }
@@ -133,7 +133,7 @@ fn start_mmio(slot: usize, device: &MmioDevice) {
         vector: NO_VECTOR,
         memory: DmaMemory::Untranslated,
     };
-    start_device(transport, place, None);
+    start_device(transport, place, Interrupts::Line(device.gsi));
 }
 
 /// One vector a line; its argument packs the slot and the source.
@@ -145,7 +145,10 @@ fn line_interrupt(argument: usize) {
     if let Some(registers) = LINES.get(argument >> 8).and_then(Once::get) {
         registers.acknowledge();
     }
-    raise_numbered(argument & 0xff);
+    match argument & 0xff {
+        source if source == Softirq::Net as usize => net::interrupted(0),
+        source => raise_numbered(source),
+    }
 }
 
 /// Which deferred work a device's interrupt starts; `None` for devices without a driver.
@@ -166,9 +169,33 @@ struct Place {
     memory: DmaMemory,
 }
 
-fn start_device(transport: Transport, place: Place, messages: Option<Messages>) {
+/// How a device interrupts.
+enum Interrupts {
+    /// By messages, of which each pair of queues of a card has one.
+    Messages(Messages),
+    /// By one line for all.
+    Line(u32),
+}
+
+impl Interrupts {
+    fn count(&self) -> u16 {
+        match self {
+            Self::Messages(messages) => messages.count(),
+            Self::Line(_) => 1,
+        }
+    }
+
+    fn lead(&self, entry: u16, cpu: CpuId) {
+        match self {
+            Self::Messages(messages) => _ = messages.lead(entry, cpu),
+            Self::Line(gsi) => irq::lead(*gsi, cpu),
+        }
+    }
+}
+
+fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
     match transport.kind() {
-        Kind::Net => start_net(transport, place.memory, messages),
+        Kind::Net => start_net(transport, place.memory, interrupts),
         Kind::NineP => start_volume(transport, place),
         Kind::Console => start_console(transport, place),
         kind => klog!("no driver for {kind:?}"),
@@ -176,13 +203,12 @@ fn start_device(transport: Transport, place: Place, messages: Option<Messages>) 
 }
 
 /// One pair for each CPU that has an interrupt of its own for it.
-fn start_net(transport: Transport, memory: DmaMemory, messages: Option<Messages>) {
+fn start_net(transport: Transport, memory: DmaMemory, interrupts: Interrupts) {
     let pool = net::packet_pool();
-    let cpus = messages.as_ref().map_or(1, Messages::count);
-    match virtio_net::open(transport, &memory, pool, cpus) {
+    match virtio_net::open(transport, &memory, pool, interrupts.count()) {
         Ok(parts) => {
             let ports = parts.pairs.into_iter().map(|pair| Box::new(pair) as Port);
-            let lead = move |pair, cpu| _ = messages.as_ref().map(|all| all.lead(pair, cpu));
+            let lead = move |pair, cpu| interrupts.lead(pair, cpu);
             net::attach_pairs(ports.collect(), Box::new(parts.control), Box::new(lead));
         }
         Err(error) => klog!("device virtio-net refused: {error:?}"),

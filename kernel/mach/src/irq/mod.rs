@@ -9,7 +9,7 @@ mod pins;
 mod vector;
 
 pub use crate::vector::Vector;
-pub use pins::{Polarity, Trigger, mask, route, route_isa, unmask};
+pub use pins::{Polarity, Trigger, lead, mask, route, route_isa, unmask};
 pub use vector::{allocate, count};
 
 pub(crate) use pic::silence as silence_pics;

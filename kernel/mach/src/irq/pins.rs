@@ -68,16 +68,17 @@ fn with_pin(gsi: u32, act: impl FnOnce(IoApic, u32)) {
 
 /// Lets `gsi` raise `vector` on `cpu`; the pin starts unmasked.
 pub fn route(gsi: u32, vector: Vector, cpu: CpuId, trigger: Trigger, polarity: Polarity) {
-    let level = if trigger == Trigger::Level { LEVEL } else { 0 };
-    let low = if polarity == Polarity::Low {
-        ACTIVE_LOW
-    } else {
-        0
-    };
+    let level = u32::from(trigger == Trigger::Level) * LEVEL;
+    let low = u32::from(polarity == Polarity::Low) * ACTIVE_LOW;
     let apic_id = crate::cpu::apic_id(cpu);
     with_pin(gsi, |chip, pin| {
         chip.route(pin, vector.number(), apic_id, level | low)
     });
+}
+
+/// From now on `gsi` interrupts `cpu`.
+pub fn lead(gsi: u32, cpu: CpuId) {
+    with_pin(gsi, |chip, pin| chip.lead(pin, crate::cpu::apic_id(cpu)));
 }
 
 /// Lets interrupt `number` of the ISA bus raise `vector` on `cpu`, as the firmware says that it

@@ -14,7 +14,7 @@ use sync::{Mutex, Result};
 use super::control::{self, Own, Shell, with_links};
 use super::lanes::Lanes;
 use super::nic;
-use crate::device::moderation;
+use crate::device::{moderation, runners};
 use crate::stack::interface::CARD;
 use crate::stack::interface::Interface;
 use crate::stack::{self, NetStack};
@@ -114,6 +114,7 @@ fn settle() -> Vec<LinkId> {
             }
             _ => {}
         }
+        follow_cpus(link);
     }
     if let Some(own) = own.filter(|own| is_plain(own.link)) {
         remove_lanes(own);
@@ -147,6 +148,17 @@ fn follow_throttling(link: &LinkInfo) {
     let settings = with_links(|links| links.settings(link.id).cloned());
     let is_adaptive = settings.is_none_or(|of| of.throttling == Throttling::Adaptive);
     moderation::set_adaptive(is_adaptive);
+}
+
+/// Which CPUs take a link's frames.
+fn follow_cpus(link: &LinkInfo) {
+    let cpus = with_links(|links| links.settings(link.id).map(|of| of.cpus));
+    let cpus = cpus.unwrap_or_default();
+    match link.class {
+        Class::Phys => runners::bind(cpus),
+        Class::Vnic | Class::Vlan => nic::bind(link.id, cpus),
+        Class::Etherstub => {}
+    }
 }
 
 fn is_plain(port: LinkId) -> bool {

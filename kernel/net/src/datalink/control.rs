@@ -52,7 +52,7 @@ pub(super) fn own() -> Option<Own> {
 
 impl Control {
     fn new() -> Self {
-        let mut links = Links::new();
+        let mut links = Links::on(mach::cpu::count() as u32);
         let card = attach(&mut links);
         Self { links, card }
     }
@@ -193,6 +193,18 @@ impl linkctl::Shell for Shell {
 
     fn rings(&mut self, _link: &str) -> Vec<RingCounts> {
         ring::pair_counts()
+    }
+
+    /// Of the card's own link those for its own stack.
+    fn taken(&mut self, link: &str) -> Vec<u64> {
+        let Some(link) = with_links(|links| links.find(link)) else {
+            return Vec::new();
+        };
+        let first = stack::first();
+        match own().is_some_and(|own| own.link == link) {
+            true => first.taken(0..first.count()),
+            false => nic::taken(link),
+        }
     }
 
     /// A NIC sends by one, so that its frames keep their order.

@@ -18,6 +18,7 @@ use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use base::{CpuId, CpuSet, SharedCpuSet};
 use link::links::LinkInfo;
 use link::promisc::Promiscuity;
 use link::{LinkId, RxChain, StreamId};
@@ -48,6 +49,8 @@ pub(super) struct Nic {
     pub inbox: Inbox,
     /// Whether its frames wait for the end of a batch.
     is_waiting: AtomicBool,
+    /// CPUs that may take them; none for any.
+    cpus: SharedCpuSet,
     home: Spin<Home>,
 }
 
@@ -73,8 +76,19 @@ impl Nic {
     /// Has its shard run soon.
     fn wait(self: &Arc<Self>) {
         if !self.is_waiting.swap(true, Ordering::AcqRel) {
-            afterwards::wait(self.clone());
+            afterwards::wait(self.clone(), self.cpu());
         }
+    }
+
+    /// The CPU that is to run its shard, if one is named: this one, if it may.
+    fn cpu(&self) -> Option<CpuId> {
+        let named = self.cpus.load(Ordering::Relaxed);
+        let this = mach::cpu::id();
+        if named.contains(this) {
+            return Some(this);
+        }
+        let place = usize::from(self.link.place());
+        named.iter().nth(place % named.len().max(1))
     }
 
     /// Goes to the first stack, because its own has ended; once, whoever notices. Without memory it
@@ -144,6 +158,11 @@ impl Nic {
 
 impl Station for Nic {
     fn run(self: Arc<Self>) {
+        let cpu = self.cpu();
+        if cpu.is_some_and(|cpu| cpu != mach::cpu::id()) {
+            // It was bound while it waited.
+            return afterwards::wait(self, cpu);
+        }
         self.is_waiting.store(false, Ordering::Release);
         let home = self.home.lock().clone();
         let Some(of) = home.stack.upgrade() else {
@@ -200,6 +219,21 @@ pub(super) fn overflowed(link: LinkId) -> u64 {
     of_link(link).map_or(0, |nic| nic.inbox.dropped())
 }
 
+/// From now on only these CPUs take a link's frames; any do if there are none.
+pub(super) fn bind(link: LinkId, cpus: CpuSet) {
+    if let Some(nic) = of_link(link) {
+        nic.cpus.store(cpus, Ordering::Relaxed);
+    }
+}
+
+/// Frames to a link, by the CPUs that took them.
+pub(super) fn taken(link: LinkId) -> Vec<u64> {
+    let home = of_link(link).map(|nic| nic.home.lock().clone());
+    let home = home.unwrap_or_default();
+    let of = home.stack.upgrade();
+    of.map_or_else(Vec::new, |of| of.taken(home.shard..home.shard + 1))
+}
+
 impl Nic {
     /// Takes its link's address and MTU.
     fn follow(&self, link: &LinkInfo) {
@@ -225,6 +259,7 @@ fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
         lanes: own,
         inbox: Inbox::default(),
         is_waiting: AtomicBool::new(false),
+        cpus: SharedCpuSet::default(),
         home: Spin::new(Home::default()),
     })?;
     let listed = make_room().and_then(|()| nic.settle(stack::first()));

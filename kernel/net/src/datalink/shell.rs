@@ -6,14 +6,12 @@ use alloc::vec::Vec;
 use base::Instant;
 use link::{Env, LinkId, RxChain, StreamId};
 use mbuf::{Chain, Pool};
-use sched::{Softirq, raise};
 
 use super::inbox::Inbox;
 use super::nic::Nic;
 use super::{control, wake, wire};
 use crate::device::poll::BATCH_FRAMES_MAX;
 use crate::device::runners;
-use crate::stack;
 
 /// What the lane sees.
 pub(super) struct Shell {
@@ -53,7 +51,7 @@ impl Env for Shell {
     fn deliver(&mut self, stream: StreamId, frames: &mut RxChain) {
         if self.own == Some(stream) {
             wire::stack_lost(self.arrived.put(frames));
-            return call(self.ring);
+            return runners::call(self.ring);
         }
         if let Some(nic) = self.nics.iter().find(|nic| nic.stream == stream) {
             nic.deliver(frames);
@@ -75,13 +73,5 @@ impl Env for Shell {
 
     fn resume(&mut self, link: LinkId) {
         self.blocked.retain(|blocked| *blocked != link);
-    }
-}
-
-/// Has the CPU of a ring's shard poll it.
-fn call(ring: u16) {
-    match stack::first().count() == 1 {
-        true => raise(Softirq::Net),
-        false => runners::call(ring),
     }
 }

@@ -18,8 +18,8 @@ use sched::Softirq;
 use sched::timer::{self, Expire, Target, TimerId};
 
 use super::{poll, ring, runners};
+use crate::stack::NetStack;
 use crate::stack::env::{Attachment, Link};
-use crate::stack::{self, NetStack};
 
 /// Rings of others' shards in which this CPU left frames, by the number of the CPU that has the
 /// ring. It is the CPU's: only the card's rings, of which there is one set, are announced so.
@@ -81,7 +81,7 @@ pub(crate) fn note(link: &Link) {
 /// Whether this CPU polls a shard.
 #[inline]
 pub(crate) fn is_own(link: &Link) -> bool {
-    link.is_polled && (stack::first().count() == 1 || runners::is_own(link.number))
+    link.is_polled && runners::is_own(link.number)
 }
 
 /// Has the card told of the frames that this CPU left in others' shards.

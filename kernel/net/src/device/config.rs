@@ -121,7 +121,10 @@ pub fn attach_pairs(
     let shards = ports.len().min(stack::first().loopback_count().into()) as u16;
     match shards {
         0 => return,
-        1 => ports.into_iter().take(1).for_each(super::poll::attach),
+        1 => {
+            runners::init(1, lead_interrupt);
+            ports.into_iter().take(1).for_each(super::poll::attach);
+        }
         _ => {
             ports.truncate(shards.into());
             steer::tell(&mut *control, shards);

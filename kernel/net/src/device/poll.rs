@@ -44,6 +44,9 @@ const FALLBACKS: RangeInclusive<Duration> = Duration::from_micros(200)..=Duratio
 /// set. The shortest, of an acknowledgement that may wait, is four times as long.
 const LOOP_FALLBACK: Duration = Duration::from_millis(10);
 
+/// The card's only shard, where there is one.
+const ALONE: u16 = 0;
+
 /// The fallback of this machine, whose alarms cost what they cost, in nanoseconds.
 static FALLBACK_NS: AtomicU64 = AtomicU64::new(0);
 /// Whether there is a card, the machine's one; without it nothing needs polling.
@@ -148,10 +151,19 @@ fn poll_card() {
     forget_rest(Softirq::Net);
     let of = stack::first();
     if of.count() == 1 {
-        return poll_shard(of, 0, take_batch);
+        return poll_alone(of);
     }
     alarm::announce();
     round::make(&ThisCpu { of });
+}
+
+/// The only shard is polled by whichever CPU waits, unless it is bound to one; the others then only
+/// tell the device of what they sent.
+fn poll_alone(of: &NetStack) {
+    match runners::is_own(ALONE) {
+        true => poll_shard(of, ALONE, take_batch),
+        false => _ = of.with_shard(ALONE, |_, link| announce(link)),
+    }
 }
 
 /// This CPU, to the rings and shards of the card.
@@ -193,7 +205,7 @@ fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>
     let has_more = count >= BATCH_FRAMES_MAX || deadline <= now;
     let is_last = !halt_poll::pays() && (count == 0 || count == 1 && link.tx().expects_one());
     if has_more || is_last && !arm_doorbell(link) {
-        call(of, number);
+        runners::call(number);
     }
     let due = match is_doorbell_armed(link) {
         true => deadline,
@@ -202,14 +214,6 @@ fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>
     alarm::arm(link, due);
     drop(shard);
     of.follow_addresses();
-}
-
-/// Has a shard of the card polled soon, by whoever runs it now.
-fn call(of: &NetStack, shard: u16) {
-    match of.count() == 1 {
-        true => raise(Softirq::Net),
-        false => runners::call(shard),
-    }
 }
 
 /// Runs a shard's timers and sends what they cause; says when the next one is due. A ring is
@@ -266,8 +270,12 @@ fn next_fetched(link: &mut Link) -> Option<RxFrame> {
     link.batch.pop_front()
 }
 
-/// Takes a batch from the device, unless another CPU is at one; says how many frames it has.
+/// Takes a batch from the device, unless another CPU is at one or has got the shard; says how many
+/// frames it has.
 fn fetch(link: &mut Link) -> usize {
+    if link.is_polled && !runners::is_own(link.number) {
+        return 0;
+    }
     let Attachment::Own(pair) = &mut link.attachment else {
         return 0;
     };
@@ -353,9 +361,9 @@ fn poll() -> bool {
 fn call_where(look: fn(&ring::Ring) -> bool, look_alone: fn(&mut Link) -> bool) -> bool {
     let of = stack::first();
     if of.count() == 1 {
-        let found = of.with_shard(0, |_, link| {
+        let found = of.with_shard(ALONE, |_, link| {
             announce(link);
-            look_alone(link)
+            runners::is_own(ALONE) && look_alone(link)
         });
         let found = found.unwrap_or(false);
         if found {

@@ -139,7 +139,7 @@ pub(crate) fn pair_counts() -> Vec<RingCounts> {
             port,
             pulled,
             spacing_ns: moderation::spacing_ns(number),
-            cpu: runners::cpu_of(number).0,
+            cpu: runners::cpu_of(number).map(|cpu| cpu.0),
             fanout,
             soft_ring_drops: counters.soft_ring_full,
             tcp_fragments: counters.tcp_fragments,

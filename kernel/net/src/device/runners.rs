@@ -3,7 +3,11 @@
 //! # Idea
 //! At the start CPU `n` runs shard `n`. [`link::elastic`] looks at the load every [`WINDOW`], gives
 //! CPUs back that are not needed, and takes them in again. A shard moves whole, with its connections
-//! and its ring: only who polls it changes, and whom its interrupt calls.
+//! and its ring: only who polls it changes, and whom its interrupt calls. The administrator may name
+//! the CPUs among which shards move ([`bind`]).
+//!
+//! A card's only shard has no CPU of its own: whichever waits polls it, and CPU 0 is interrupted. It
+//! has one from the moment that it is bound until it is no longer.
 //!
 //! # Invariants
 //! - *Order*: a ring and a shard have locks, and frames on their way between them queues, so two CPUs
@@ -14,6 +18,10 @@
 //!   not hold that (`inbox`) reads it under the lock of the queue that the new CPU empties next.
 //! - *Idle costs nothing*: the window has a timer only while more CPUs than one are in use, or many
 //!   frames come.
+//!
+//! The only shard has no ring and no queue, but one lock for all. Its card is asked, and told to interrupt
+//! or not to, with that lock held by a CPU that runs the shard, and [`CPUS`] changes under it: whatever
+//! the old CPU did, the new one comes after.
 //!
 //! Lock order: the decision, then a shard, a ring, a CPU's timers.
 
@@ -28,7 +36,7 @@ use mach::cpu::PerCpu;
 use mach::sync::{Once, Spin};
 use sched::sample::cpu_use;
 use sched::timer::{self, Expire, Target};
-use sched::{Softirq, raise_on};
+use sched::{Softirq, raise, raise_on};
 
 use super::alarm;
 use crate::stack::{self, SHARDS_MAX};
@@ -42,8 +50,11 @@ const QUIET_WINDOWS: u32 = 10;
 /// Leads the interrupt of a pair of queues to a CPU.
 pub type LeadInterrupt = Box<dyn Fn(u16, CpuId) + Send + Sync>;
 
+/// In [`CPUS`]: whichever CPU waits runs the shard.
+const ANY: u16 = u16::MAX;
+
 /// The CPU of each shard of the card, of which there is one in a machine.
-static CPUS: [AtomicU16; SHARDS_MAX] = [const { AtomicU16::new(0) }; SHARDS_MAX];
+static CPUS: [AtomicU16; SHARDS_MAX] = [const { AtomicU16::new(ANY) }; SHARDS_MAX];
 /// The shards of each CPU, by the numbers of the CPUs that had them first: [`CPUS`] the other way.
 static SHARDS: PerCpu<SharedCpuSet> = PerCpu::new(SharedCpuSet::default);
 /// Whether a look is to come, at the machine's one card.
@@ -54,6 +65,8 @@ static WATCH: Once<Spin<Watch>> = Once::new();
 /// What the decision rests on, and what it knew at the last look.
 struct Watch {
     elastic: Elastic,
+    /// Those that the administrator named.
+    named: CpuSet,
     lead_interrupt: LeadInterrupt,
     since: Option<Instant>,
     idle_ns: Vec<u64>,
@@ -61,12 +74,16 @@ struct Watch {
     quiet_windows: u32,
 }
 
-/// Each of so many shards has the CPU of its number; once, when the card is attached.
+/// Each of so many shards has the CPU of its number, but an only one any; once, when the card is
+/// attached.
 pub(super) fn init(shards: u16, lead_interrupt: LeadInterrupt) {
-    (0..shards).for_each(|shard| point(shard, CpuId(shard.into())));
+    if shards > 1 {
+        (0..shards).for_each(|shard| point(shard, Some(CpuId(shard.into()))));
+    }
     WATCH.call_once(|| {
         let watch = Watch {
             elastic: Elastic::new(shards),
+            named: CpuSet::EMPTY,
             lead_interrupt,
             since: None,
             idle_ns: Vec::new(),
@@ -77,26 +94,28 @@ pub(super) fn init(shards: u16, lead_interrupt: LeadInterrupt) {
     });
 }
 
-fn point(shard: u16, cpu: CpuId) {
+fn point(shard: u16, cpu: Option<CpuId>) {
     if let Some(runner) = CPUS.get(usize::from(shard)) {
-        runner.store(cpu.0 as u16, Ordering::Release);
+        runner.store(cpu.map_or(ANY, |cpu| cpu.0 as u16), Ordering::Release);
     }
-    SHARDS
-        .of(cpu)
-        .insert(CpuId(shard.into()), Ordering::Release);
+    if let Some(cpu) = cpu {
+        let shards = SHARDS.of(cpu);
+        shards.insert(CpuId(shard.into()), Ordering::Release);
+    }
 }
 
-/// The CPU that runs a shard of the card.
+/// The CPU that runs a shard of the card; `None` where whichever waits does.
 #[inline]
-pub(crate) fn cpu_of(shard: u16) -> CpuId {
+pub(crate) fn cpu_of(shard: u16) -> Option<CpuId> {
     let known = CPUS.get(usize::from(shard));
-    CpuId(known.map_or(0, |cpu| cpu.load(Ordering::Acquire)).into())
+    let cpu = known.map_or(ANY, |cpu| cpu.load(Ordering::Acquire));
+    (cpu != ANY).then_some(CpuId(cpu.into()))
 }
 
-/// Whether this CPU runs a shard of the card.
+/// Whether this CPU may run a shard of the card.
 #[inline]
 pub(crate) fn is_own(shard: u16) -> bool {
-    cpu_of(shard) == mach::cpu::id()
+    cpu_of(shard).is_none_or(|cpu| cpu == mach::cpu::id())
 }
 
 /// The shards that this CPU runs.
@@ -107,7 +126,17 @@ pub(super) fn own() -> CpuSet {
 
 /// Has the CPU of a shard run it soon.
 pub(crate) fn call(shard: u16) {
-    raise_on(cpu_of(shard), Softirq::Net);
+    match cpu_of(shard) {
+        Some(cpu) => raise_on(cpu, Softirq::Net),
+        None => raise(Softirq::Net),
+    }
+}
+
+/// From now on these CPUs run the card's shards, and no others; any do if none is named.
+pub(crate) fn bind(named: CpuSet) {
+    if let Some(watch) = WATCH.get() {
+        watch.lock().bind(named);
+    }
 }
 
 /// The pair of queues of a shard interrupted, on whichever CPU.
@@ -147,7 +176,8 @@ impl Watch {
     /// Looks at the window that ended now, and says whether another one is worth a look.
     fn look(&mut self, now: Instant) -> bool {
         let shards = stack::first().count();
-        let idle_ns: Vec<u64> = (0..shards).map(idle_ns_of).collect();
+        let cpus = 0..mach::cpu::count() as u32;
+        let idle_ns: Vec<u64> = cpus.map(|cpu| cpu_use(CpuId(cpu)).idle_ns).collect();
         let received: Vec<u64> = (0..shards).map(received_of).collect();
         let passed_ns = self
             .since
@@ -176,14 +206,35 @@ impl Watch {
         goes_on
     }
 
+    fn bind(&mut self, named: CpuSet) {
+        if self.named == named {
+            return;
+        }
+        self.named = named;
+        self.elastic.bind(named);
+        match stack::first().count() {
+            1 if named.is_empty() => self.lead(0, CpuId(0), None),
+            1 => self.apply(),
+            _ => {
+                self.apply();
+                watch();
+            }
+        }
+    }
+
     fn apply(&self) {
         for (shard, cpu) in (0..).zip(self.elastic.runners()) {
             let cpu = CpuId((*cpu).into());
-            if cpu_of(shard) != cpu {
-                (self.lead_interrupt)(shard, cpu);
-                hand_over(shard, cpu);
+            if cpu_of(shard) != Some(cpu) {
+                self.lead(shard, cpu, Some(cpu));
             }
         }
+    }
+
+    /// A shard's interrupt goes to `interrupted` from now on, and `runner` runs it.
+    fn lead(&self, shard: u16, interrupted: CpuId, runner: Option<CpuId>) {
+        (self.lead_interrupt)(shard, interrupted);
+        hand_over(shard, runner);
     }
 }
 
@@ -200,20 +251,17 @@ fn busy(idle_ns: u64, passed_ns: u64) -> u32 {
     WHOLE.saturating_sub(u32::try_from(idle).unwrap_or(WHOLE))
 }
 
-fn idle_ns_of(cpu: u16) -> u64 {
-    cpu_use(CpuId(cpu.into())).idle_ns
-}
-
 fn received_of(shard: u16) -> u64 {
     super::ring::of_shard(shard).map_or(0, super::ring::Ring::received)
 }
 
-/// From now on `cpu` runs `shard`.
-fn hand_over(shard: u16, cpu: CpuId) {
+/// From now on `cpu` runs `shard`, or any CPU does.
+fn hand_over(shard: u16, cpu: Option<CpuId>) {
     stack::first().with_shard(shard, |_, link| {
-        SHARDS
-            .of(cpu_of(shard))
-            .remove(CpuId(shard.into()), Ordering::Release);
+        if let Some(old) = cpu_of(shard) {
+            let shards = SHARDS.of(old);
+            shards.remove(CpuId(shard.into()), Ordering::Release);
+        }
         point(shard, cpu);
         // It may be the old CPU's to raise.
         alarm::forget(link);

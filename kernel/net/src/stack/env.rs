@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
-use base::{Duration, Instant};
+use base::{CPUS_MAX, Duration, Instant};
 use hal::FramePort;
 use inet::{Env, RawPacket, SocketId};
 use mbuf::{Chain, Mbuf, RxFrame, TxFrame};
@@ -65,6 +65,8 @@ pub struct Link {
     pub(crate) is_doorbell_armed: bool,
     /// What was taken from the device, if it is this shard's own.
     pub(crate) pulls: Pulls,
+    /// Frames that went through the stack, by the CPU that took them.
+    taken: [u64; CPUS_MAX],
     /// Frames between the device and the stack; empty but during a batch.
     pub(crate) batch: VecDeque<RxFrame>,
     /// The device's queue was full: frames that were dropped, as a wire would.
@@ -100,6 +102,7 @@ impl Link {
             is_loop_alarmed: false,
             is_doorbell_armed: false,
             pulls: Pulls::default(),
+            taken: [0; CPUS_MAX],
             batch: VecDeque::new(),
             queue_full_drops: 0,
             routes_version: 0,
@@ -109,6 +112,19 @@ impl Link {
             keeps_wake: true,
             waiters: Vec::new(),
         }
+    }
+
+    /// This CPU took so many frames through the stack.
+    #[inline]
+    pub(crate) fn count_taken(&mut self, frames: usize) {
+        if let Some(taken) = self.taken.get_mut(mach::cpu::id().index()) {
+            *taken += frames as u64;
+        }
+    }
+
+    /// Frames that went through the stack, by the machine's CPUs.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = u64> + '_ {
+        self.taken.iter().copied().take(mach::cpu::count())
     }
 
     /// From now on `waiter` hears of `socket`.

@@ -123,6 +123,9 @@ impl<'s> LockedShard<'s> {
         self.shard.link.keeps_wake = false;
         let count = self.receive_each(next);
         self.shard.link.keeps_wake = true;
+        if count != 0 {
+            self.shard.link.count_taken(count);
+        }
         count
     }
 

@@ -13,7 +13,9 @@
 //! its interface into the one that has the card ([`NetStack::with_pair`]), never the other way.
 
 use alloc::boxed::Box;
+use alloc::vec;
 use alloc::vec::Vec;
+use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use inet::{EventKind, Share, Stack};
@@ -99,6 +101,19 @@ impl NetStack {
                 link.attachment = ring::of_shard(number).map_or(Attachment::None, Attachment::Ring);
             });
         }
+    }
+
+    /// Frames that went through these shards, by the CPU that took them.
+    pub(crate) fn taken(&self, shards: Range<u16>) -> Vec<u64> {
+        let mut sums = vec![0; mach::cpu::count()];
+        for shard in shards {
+            self.with_shard(shard, |_, link| {
+                for (sum, frames) in sums.iter_mut().zip(link.taken()) {
+                    *sum += frames;
+                }
+            });
+        }
+        sums
     }
 
     /// Calls `work` with a shard's stack and its environment; `None` if there is none.

@@ -46,10 +46,11 @@ const ADDRESSES: [Column; 5] = [
     Column("INUSE", 6),
     Column("CLIENT", 13),
 ];
-const RINGS: [Column; 4] = [
+const RINGS: [Column; 5] = [
     Column("LINK", 13),
     Column("RINGTYPE", 9),
     Column("RINGS", 17),
+    Column("CPUS", 9),
     Column("CLIENTS", 24),
 ];
 
@@ -166,12 +167,22 @@ fn ring_rows(cards: &[LinkRow], world: &mut World<'_>) -> Result<Vec<Vec<String>
                     true => NONE.into(),
                     false => clients.join(","),
                 };
-                let fields = [kind.into(), numbers(&rings(group)), clients];
+                let fields = [kind.into(), numbers(&rings(group)), cpus(group), clients];
                 rows.push([card.name.clone()].into_iter().chain(fields).collect());
             }
         }
     }
     Ok(rows)
+}
+
+/// In the order of the rings.
+fn cpus(group: &GroupRow) -> String {
+    let cpu = |cpu: &Option<u32>| cpu.map_or_else(|| "any".into(), |cpu| cpu.to_string());
+    let cpus: Vec<String> = group.cpus.iter().map(cpu).collect();
+    match cpus.is_empty() {
+        true => NONE.into(),
+        false => cpus.join(","),
+    }
 }
 
 fn rings(group: &GroupRow) -> Range<u16> {

@@ -72,12 +72,12 @@ fn show_phys_shows_cards_their_addresses_and_their_rings() {
     let address = "net0:primary:02\\:00\\:00\\:00\\:00\\:00:no:--\n";
     assert_eq!(host.prints("dladm show-phys -m -p -o all"), address);
     let expected = concat!(
-        "LINK         RINGTYPE RINGS            CLIENTS\n",
-        "net0         RX       0-1              <default,mcast>,net0,\n",
-        "                                       shared1\n",
-        "net0         RX       2                own1\n",
-        "net0         TX       0-2              <default>,net0\n",
-        "net0         TX       0                shared1,own1\n",
+        "LINK         RINGTYPE RINGS            CPUS     CLIENTS\n",
+        "net0         RX       0-1              0,1      <default,mcast>,net0,\n",
+        "                                                shared1\n",
+        "net0         RX       2                2        own1\n",
+        "net0         TX       0-2              --       <default>,net0\n",
+        "net0         TX       0                --       shared1,own1\n",
     );
     assert_eq!(host.prints("dladm show-phys -H"), expected);
     let wrong = host.fails("dladm show-phys own1");
