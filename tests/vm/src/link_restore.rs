@@ -41,10 +41,13 @@ fn kept(setup: &Setup) -> Result<(), String> {
         "dladm create-vnic -l eth0 -m 2:0:0:0:0:51 -p maxbw=100M vnic1; \
          dladm create-vnic -t -l eth0 gone1; dladm create-etherstub stub0; \
          dladm create-vnic -l stub0 -v 7 vnic2; dladm set-linkprop -p mtu=1400 vnic1; \
+         dladm set-linkprop -p cpus=0-0 eth0; \
          flowadm add-flow -l vnic1 -a transport=tcp,local_port=80 -p maxbw=10M web",
     )?;
     let show = "dladm show-link -p -o link,class,mtu,over; dladm show-vnic -p -o macaddress,vid vnic1; \
-                dladm show-linkprop -c -o value -p maxbw vnic1; flowadm show-flow -p -o flow,lport; \
+                dladm show-linkprop -c -o value -p maxbw vnic1; \
+                dladm show-linkprop -c -o value -p cpus eth0; \
+                dladm show-phys -H -p -o cpus | tr , '\\n' | sort -u; flowadm show-flow -p -o flow,lport; \
                 flowadm show-flowprop -c -o value -p maxbw web; ip link show dev vnic1";
     let before = lines(&shell.ask(&format!("dladm delete-vnic -t gone1; {show}"))?);
     shell.leave()?;
