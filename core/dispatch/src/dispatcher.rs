@@ -47,6 +47,8 @@ pub struct Dispatcher<T, F: Family, const CPUS: usize> {
     cpus: [Cpu<T, F>; CPUS],
     /// Only a hint: whoever puts a thread on a queue tells its CPU, idle or not.
     idle: SharedCpuSet,
+    /// Those of them to which no thread has been sent. A hint as well.
+    free: SharedCpuSet,
     /// Threads of real-time ranks that wait anywhere. Written for these only.
     realtime_ready: F::Count,
 }
@@ -57,6 +59,7 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         Self {
             cpus,
             idle: SharedCpuSet::new(CpuSet::EMPTY),
+            free: SharedCpuSet::new(CpuSet::EMPTY),
             realtime_ready,
         }
     }
@@ -120,17 +123,31 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
 
     /// `cpu` is about to halt: it looks for work once more after this.
     pub fn announce_idle(&self, cpu: CpuId) {
+        self.free.insert(cpu, Ordering::Relaxed);
         self.idle.insert(cpu, Ordering::SeqCst);
     }
 
     /// `cpu` looks for work again.
     pub fn announce_busy(&self, cpu: CpuId) {
         self.idle.remove(cpu, Ordering::SeqCst);
+        self.note_taken(cpu);
     }
 
     /// The CPUs that idle.
     pub(crate) fn idle(&self) -> CpuSet {
         self.idle.load(Ordering::SeqCst)
+    }
+
+    /// The CPUs that idle and have not been sent a thread.
+    pub(crate) fn free(&self) -> CpuSet {
+        self.free.load(Ordering::Relaxed)
+    }
+
+    /// A thread is sent to `cpu`, or it found one: the next one need not go there.
+    pub(crate) fn note_taken(&self, cpu: CpuId) {
+        if self.free().contains(cpu) {
+            self.free.remove(cpu, Ordering::Relaxed);
+        }
     }
 
     /// Threads that wait, and CPUs that do not idle.

@@ -11,7 +11,8 @@
 //! CPU takes its lock only where there is something to take.
 //!
 //! - **Placement** ([`Dispatcher::enqueue`]): a thread that wakes goes to the CPU where it ran
-//!   last if that idles or nobody does, else to an idle one, a near one first.
+//!   last if that idles or nobody does, else to an idle one, a near one first. An idle CPU
+//!   counts as such until a thread is sent to it: several that wake at the same time go to several.
 //! - **Picking** ([`Dispatcher::next`]): the best of the own queue, else one stolen from a
 //!   neighbour, the near ones first.
 //! - **Balancing** ([`Dispatcher::balance`]): while all are busy nobody steals, so queues are

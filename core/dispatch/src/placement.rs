@@ -38,6 +38,7 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         machine: &impl Machine,
     ) -> Arrival {
         let cpu = self.choose(thread.sched(), machine);
+        self.note_taken(cpu);
         let first = self.change(cpu, |queue| {
             queue.push(thread, cpu);
             queue.first(false)
@@ -56,9 +57,9 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     pub fn choose(&self, thread: &SchedEntity<T::Count>, machine: &impl Machine) -> CpuId {
         let last = thread.last_cpu();
         let allowed = thread.affinity() & machine.all();
-        let idle = self.idle() & allowed;
-        if !idle.is_empty() {
-            return nearest(idle, last, machine);
+        let free = self.free() & allowed;
+        if !free.is_empty() {
+            return nearest(free, last, machine);
         }
         if thread.rank().is_realtime() {
             return self.worst_running(allowed, last, machine);

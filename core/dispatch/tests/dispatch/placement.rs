@@ -43,6 +43,28 @@ fn a_thread_goes_to_a_far_idle_cpu_if_no_near_one_idles() {
 }
 
 #[test]
+fn threads_that_wake_together_go_to_different_idle_cpus() {
+    let world = world();
+    world.idle(&[1, 2, 7]);
+    let cpus = [1, 2, 3, 4].map(|name| match world.enqueue(0, &Task::on(3, name)) {
+        Arrival::Elsewhere(cpu) => cpu.0,
+        arrival => panic!("{arrival:?}"),
+    });
+    assert_eq!(cpus, [1, 2, 7, 3]);
+}
+
+#[test]
+fn a_cpu_that_idles_again_is_sent_a_thread_again() {
+    let world = world();
+    for name in 1..3 {
+        world.idle(&[2]);
+        let arrival = world.enqueue(0, &Task::on(3, name));
+        assert_eq!(arrival, Arrival::Elsewhere(CpuId(2)));
+        world.dispatcher.announce_busy(CpuId(2));
+    }
+}
+
+#[test]
 fn a_thread_stays_on_its_last_cpu_if_none_idles() {
     let world = world();
     assert_eq!(

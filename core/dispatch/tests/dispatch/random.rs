@@ -19,6 +19,8 @@ struct History {
     /// Where each thread waits, by its name.
     waits: BTreeMap<u32, u32>,
     idle: [bool; CPUS],
+    /// Those of them to which no thread has been sent.
+    free: [bool; CPUS],
 }
 
 impl History {
@@ -32,6 +34,7 @@ impl History {
             seed,
             waits: BTreeMap::new(),
             idle: [false; CPUS],
+            free: [false; CPUS],
         }
     }
 
@@ -103,10 +106,11 @@ impl History {
         if !allowed.is_empty() {
             assert!(allowed.contains(CpuId(cpu)), "seed {seed}");
         }
-        let idles = |cpu: CpuId| self.idle[cpu.index()];
-        if allowed.iter().any(idles) {
-            assert!(idles(CpuId(cpu)), "a CPU idles beside it, seed {seed}");
+        let is_free = |cpu: CpuId| self.free[cpu.index()];
+        if allowed.iter().any(is_free) {
+            assert!(is_free(CpuId(cpu)), "a CPU idles beside it, seed {seed}");
         }
+        self.free[cpu as usize] = false;
         assert_eq!(
             arrival == Arrival::HereIdle,
             from == cpu && self.idle[cpu as usize]
@@ -182,9 +186,9 @@ impl History {
 
     fn idles(&mut self) {
         let cpu = self.any_cpu();
-        let idle = &mut self.idle[cpu as usize];
-        *idle = !*idle;
-        match *idle {
+        let idles = !self.idle[cpu as usize];
+        (self.idle[cpu as usize], self.free[cpu as usize]) = (idles, idles);
+        match idles {
             true => self.world.dispatcher.announce_idle(CpuId(cpu)),
             false => self.world.dispatcher.announce_busy(CpuId(cpu)),
         }
