@@ -7,7 +7,7 @@ use base::lock::{Count, Family, Lock};
 use base::{CpuId, CpuSet, SharedCpuSet};
 
 use crate::policy::Rank;
-use crate::run_queue::Key;
+use crate::ready::Key;
 use crate::{Machine, RunQueue, SchedEntity, Thread};
 
 const HALF_BITS: u32 = usize::BITS / 2;

@@ -10,7 +10,7 @@ use base::{CpuId, CpuSet, SharedCpuSet};
 use crate::class::Class;
 use crate::policy::{Policy, Rank};
 use crate::weight::virtual_ns;
-use crate::{SinceWait, run_queue};
+use crate::{SinceWait, ready};
 
 /// On no run queue.
 const NO_PLACE: usize = 0;
@@ -207,8 +207,8 @@ impl<C: Count> SchedEntity<C> {
     }
 
     /// The key under which it stands at `place`.
-    pub(crate) fn key(&self, place: Place) -> run_queue::Key {
-        run_queue::Key {
+    pub(crate) fn key(&self, place: Place) -> ready::Key {
+        ready::Key {
             rank: place.rank,
             vruntime_ns: match place.rank.is_realtime() {
                 true => 0,

@@ -56,6 +56,7 @@ mod pick;
 mod placement;
 mod policy;
 mod preempt;
+mod ready;
 mod run_queue;
 mod since_wait;
 mod state;

@@ -11,7 +11,7 @@ use core::cmp::Reverse;
 use base::lock::Family;
 use base::{CpuId, CpuSet};
 
-use crate::run_queue::Key;
+use crate::ready::Key;
 use crate::{Dispatcher, Machine, SchedEntity, Thread};
 
 /// What is to be done as a thread has come to a queue.

@@ -4,7 +4,7 @@ use base::Duration;
 use base::lock::Family;
 
 use crate::policy::Rank;
-use crate::run_queue::Key;
+use crate::ready::Key;
 use crate::{Dispatcher, Machine, SchedEntity, Thread};
 
 /// How long a thread runs while others wait.

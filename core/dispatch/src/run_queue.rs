@@ -7,7 +7,6 @@
 //! stands still. So a thread that comes is brought near to the queue's *floor*: the virtual run
 //! time of the last thread that was picked here, which never sinks.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
 use base::CpuId;
@@ -15,6 +14,7 @@ use base::lock::Count;
 
 use crate::entity::Place;
 use crate::policy::Rank;
+use crate::ready::{Key, Ready};
 use crate::{SchedEntity, Thread};
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
@@ -23,28 +23,9 @@ const WAKE_CREDIT_NS: u64 = 3_000_000;
 /// far ahead. A slice of the least weight costs less, so threads that stay keep theirs.
 const DEBT_MAX_NS: u64 = 300_000_000;
 
-/// What threads are ordered by.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Key {
-    /// The better goes first.
-    pub rank: Rank,
-    /// Virtual run time; 0 for real-time ranks.
-    pub vruntime_ns: u64,
-    /// Of arrival.
-    pub order: i64,
-}
-
-impl Key {
-    const FIRST_FAIR: Self = Self {
-        rank: Rank::FAIR,
-        vruntime_ns: 0,
-        order: i64::MIN,
-    };
-}
-
 /// Ready threads by their keys.
 pub struct RunQueue<T> {
-    ready: BTreeMap<Key, Arc<T>>,
+    ready: Ready<T>,
     arrivals: i64,
     floor_ns: u64,
     /// Threads of real-time ranks.
@@ -57,7 +38,7 @@ impl<T> RunQueue<T> {
     /// Without threads.
     pub const fn new() -> Self {
         Self {
-            ready: BTreeMap::new(),
+            ready: Ready::new(),
             arrivals: 0,
             floor_ns: 0,
             realtime: 0,
@@ -82,12 +63,11 @@ impl<T> RunQueue<T> {
 
     /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).
     pub(crate) fn first(&self, after_fair: bool) -> Option<Key> {
-        let first = *self.ready.first_key_value()?.0;
+        let first = self.ready.first_key()?;
         if !after_fair || !first.rank.is_realtime() {
             return Some(first);
         }
-        let fair = self.ready.range(Key::FIRST_FAIR..).next();
-        Some(fair.map_or(first, |(key, _)| *key))
+        Some(self.ready.first_from(Key::FIRST_FAIR).unwrap_or(first))
     }
 
     fn bring_up(&self, thread: &SchedEntity<impl Count>) {
@@ -176,9 +156,9 @@ impl<T: Thread> RunQueue<T> {
 
     /// Takes a thread that may run on `thief`, the one that would wait longest.
     pub(crate) fn steal(&mut self, thief: CpuId) -> Option<Arc<T>> {
-        let mut waiting = self.ready.iter().rev();
-        let (key, _) = waiting.find(|(_, thread)| thread.sched().allows(thief))?;
-        self.take(*key)
+        let may_come = |(_, thread): &(&Key, &Arc<T>)| thread.sched().allows(thief);
+        let key = *self.ready.iter().rev().find(may_come)?.0;
+        self.take(key)
     }
 
     /// The best rank of those that may run on `thief`, if it is better than `than`.
