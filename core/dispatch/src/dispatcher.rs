@@ -1,46 +1,15 @@
 //! The queues of all CPUs, and what CPUs know of each other's.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use core::sync::atomic::Ordering;
 
 use base::lock::{Count, Family, Lock};
 use base::{CpuId, CpuSet, SharedCpuSet};
 
 use crate::policy::Rank;
 use crate::ready::Key;
-use crate::{Machine, RunQueue, SchedEntity, Thread};
-
-const HALF_BITS: u32 = usize::BITS / 2;
-
-/// Two numbers in a word, each far below half of one.
-fn published(ready: usize, movable: usize) -> usize {
-    movable << HALF_BITS | ready
-}
-
-/// One CPU's queue, and what is published beside it.
-#[repr(align(64))]
-pub struct Cpu<T, F: Family> {
-    queue: F::Lock<RunQueue<T>>,
-    /// Threads on the queue, and those of them that may run elsewhere, for looks without the lock
-    /// ([`published`]).
-    ready: F::Count,
-    /// When it last looked for a thread elsewhere, some queue was locked.
-    was_refused: AtomicBool,
-    /// The rank of what runs.
-    running: AtomicU8,
-}
-
-impl<T, F: Family> Cpu<T, F> {
-    /// From an empty queue, and 0.
-    pub const fn new(queue: F::Lock<RunQueue<T>>, ready: F::Count) -> Self {
-        Self {
-            queue,
-            ready,
-            was_refused: AtomicBool::new(false),
-            running: AtomicU8::new(Rank::FAIR.0),
-        }
-    }
-}
+use crate::waiting::Waiting;
+use crate::{Cpu, Machine, RunQueue, SchedEntity, Thread};
 
 /// The queues of up to `CPUS` CPUs.
 pub struct Dispatcher<T, F: Family, const CPUS: usize> {
@@ -64,7 +33,7 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         }
     }
 
-    fn cpu(&self, cpu: CpuId) -> &Cpu<T, F> {
+    pub(crate) fn cpu(&self, cpu: CpuId) -> &Cpu<T, F> {
         // tidy: the machine has no CPU with a higher number.
         &self.cpus[cpu.index()]
     }
@@ -72,12 +41,12 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Threads that wait for `cpu`.
     #[inline]
     pub fn ready(&self, cpu: CpuId) -> usize {
-        self.cpu(cpu).ready.get() & ((1 << HALF_BITS) - 1)
+        self.cpu(cpu).waiting().ready
     }
 
     /// Those of them that may run elsewhere.
     pub fn movable(&self, cpu: CpuId) -> usize {
-        self.cpu(cpu).ready.get() >> HALF_BITS
+        self.cpu(cpu).waiting().movable
     }
 
     /// The other CPUs for which threads wait that may run elsewhere. No lock is taken for that.
@@ -92,12 +61,12 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Whether `cpu` could not look at a queue when it last looked for a thread elsewhere: it
     /// looks again before it halts.
     pub fn was_refused(&self, cpu: CpuId) -> bool {
-        self.cpu(cpu).was_refused.load(Ordering::Relaxed)
+        self.cpu(cpu).was_refused()
     }
 
     /// For `cpu` itself.
     pub(crate) fn note_refused(&self, cpu: CpuId, refused: bool) {
-        self.cpu(cpu).was_refused.store(refused, Ordering::Relaxed);
+        self.cpu(cpu).note_refused(refused);
     }
 
     /// Whether real-time threads wait anywhere.
@@ -109,16 +78,12 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// `thread` runs on `cpu` from now on, or with another rank.
     #[inline]
     pub fn note_running(&self, cpu: CpuId, thread: &SchedEntity<impl Count>) {
-        let rank = thread.rank().0;
-        let running = &self.cpu(cpu).running;
-        if running.load(Ordering::Relaxed) != rank {
-            running.store(rank, Ordering::Relaxed);
-        }
+        self.cpu(cpu).note_running(thread.rank());
     }
 
     /// The rank of what runs on `cpu`.
     pub(crate) fn running(&self, cpu: CpuId) -> Rank {
-        Rank(self.cpu(cpu).running.load(Ordering::Relaxed))
+        self.cpu(cpu).running()
     }
 
     /// `cpu` is about to halt: it looks for work once more after this.
@@ -160,8 +125,7 @@ impl<T, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
 impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     /// Changes the queue of `cpu`, and publishes what became of it.
     pub(crate) fn change<R>(&self, cpu: CpuId, act: impl FnOnce(&mut RunQueue<T>) -> R) -> R {
-        let cpu = self.cpu(cpu);
-        self.change_locked(cpu, &mut cpu.queue.lock(), act)
+        self.change_locked(cpu, &mut self.cpu(cpu).queue.lock(), act)
     }
 
     /// The same unless somebody else does so at this moment.
@@ -170,21 +134,26 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         cpu: CpuId,
         act: impl FnOnce(&mut RunQueue<T>) -> R,
     ) -> Option<R> {
-        let cpu = self.cpu(cpu);
-        let mut queue = cpu.queue.try_lock()?;
+        let mut queue = self.cpu(cpu).queue.try_lock()?;
         Some(self.change_locked(cpu, &mut queue, act))
     }
 
     #[inline]
     fn change_locked<R>(
         &self,
-        cpu: &Cpu<T, F>,
+        id: CpuId,
         queue: &mut RunQueue<T>,
         act: impl FnOnce(&mut RunQueue<T>) -> R,
     ) -> R {
+        let cpu = self.cpu(id);
         let realtime = queue.realtime();
+        let came = match cpu.woken.waiting() {
+            Waiting::NOBODY => Waiting::NOBODY,
+            _ => cpu.woken.take_all(|thread| queue.push(thread, id)),
+        };
         let done = act(queue);
-        cpu.ready.set(published(queue.len(), queue.movable()));
+        cpu.ready.set(queue.waiting().word());
+        cpu.woken.uncount(came);
         if queue.realtime() != realtime {
             // The difference may be negative.
             let difference = queue.realtime().wrapping_sub(realtime);
@@ -215,6 +184,6 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         if self.ready(cpu) == 0 {
             return None;
         }
-        act(&self.cpu(cpu).queue.lock())
+        self.change(cpu, |queue| act(queue))
     }
 }

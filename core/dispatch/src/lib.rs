@@ -25,7 +25,8 @@
 //! two CPUs.
 //!
 //! Invariants:
-//! - A thread stands on at most one queue, exactly while it is [`State::Ready`].
+//! - A thread stands on at most one queue, or waits to come to it in a [`WakeList`], exactly while it
+//!   is [`State::Ready`].
 //! - A thread's place and virtual run time change only with its queue locked while it stands on
 //!   one; otherwise only whoever may move it changes them.
 //! - A thread waits by the rank and the affinity that it has. Who changes these looks for its place
@@ -35,7 +36,7 @@
 //! - A CPU announces that it idles *before* it looks at its queue for the last time; whoever puts
 //!   a thread there tells the CPU *afterwards*. So one of the two sees the other.
 //!
-//! Lock order: queues are innermost; at most one is held at a time.
+//! Lock order: at most one queue is held at a time. Slots of a [`WakeList`] are innermost.
 //!
 //! `tests/model` has `loom` try the orders of parks, wake-ups, time-outs and halts with exactly
 //! this code. `tests/random.rs` compares long histories with plain lists.
@@ -49,6 +50,7 @@ extern crate alloc;
 mod balance;
 mod budget;
 mod class;
+mod cpu;
 mod dispatcher;
 mod entity;
 mod machine;
@@ -60,11 +62,14 @@ mod ready;
 mod run_queue;
 mod since_wait;
 mod state;
+mod waiting;
+mod wakelist;
 mod weight;
 
 pub use budget::{Budget, Limits};
 pub use class::{Class, ROUND};
-pub use dispatcher::{Cpu, Dispatcher};
+pub use cpu::Cpu;
+pub use dispatcher::Dispatcher;
 pub use entity::{Place, SchedEntity};
 pub use machine::{Machine, Thread};
 pub use placement::Arrival;
@@ -73,3 +78,4 @@ pub use preempt::SLICE;
 pub use run_queue::RunQueue;
 pub use since_wait::SinceWait;
 pub use state::{Left, RunState, State, Wake};
+pub use wakelist::{SLOTS, Slot, WakeList};

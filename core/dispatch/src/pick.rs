@@ -84,6 +84,13 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
         let mut refused = false;
         let mut victims = by_distance(victims, here, machine);
         let stolen = victims.find_map(|victim| {
+            if let Some(sent) = self.cpu(victim).woken.steal(here) {
+                return Some(sent);
+            }
+            // Others may have been here meanwhile.
+            if self.movable(victim) == 0 {
+                return None;
+            }
             let stolen = self.try_change(victim, |queue| queue.steal(here));
             refused |= stolen.is_none();
             stolen.flatten()

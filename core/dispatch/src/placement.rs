@@ -39,17 +39,31 @@ impl<T: Thread, F: Family, const CPUS: usize> Dispatcher<T, F, CPUS> {
     ) -> Arrival {
         let cpu = self.choose(thread.sched(), machine);
         self.note_taken(cpu);
+        if cpu != machine.here() {
+            self.send(thread, cpu, machine);
+            return Arrival::Elsewhere(cpu);
+        }
         let first = self.change(cpu, |queue| {
             queue.push(thread, cpu);
             queue.first(false)
         });
-        if cpu != machine.here() {
-            Arrival::Elsewhere(cpu)
-        } else if self.idle().contains(cpu) {
+        if self.idle().contains(cpu) {
             Arrival::HereIdle
         } else {
             let preempts = first.is_some_and(|first| self.is_behind(running, first, machine));
             Arrival::Here { preempts }
+        }
+    }
+
+    /// Puts a thread where `cpu` finds it once it is told. A real-time one goes to the queue itself, as others
+    /// may look for it there.
+    fn send(&self, thread: Arc<T>, cpu: CpuId, machine: &impl Machine) {
+        let left = match thread.sched().rank().is_realtime() {
+            true => Err(thread),
+            false => self.cpu(cpu).woken.put(thread, machine.here(), cpu),
+        };
+        if let Err(thread) = left {
+            self.change(cpu, |queue| queue.push(thread, cpu));
         }
     }
 

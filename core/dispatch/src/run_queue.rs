@@ -15,6 +15,7 @@ use base::lock::Count;
 use crate::entity::Place;
 use crate::policy::Rank;
 use crate::ready::{Key, Ready};
+use crate::waiting::Waiting;
 use crate::{SchedEntity, Thread};
 
 /// A sleeper comes back with at most this much credit over the threads that ran.
@@ -46,19 +47,17 @@ impl<T> RunQueue<T> {
         }
     }
 
-    /// Threads that wait here.
-    pub(crate) fn len(&self) -> usize {
-        self.ready.len()
+    /// How many wait here.
+    pub(crate) fn waiting(&self) -> Waiting {
+        Waiting {
+            ready: self.ready.len(),
+            movable: self.movable,
+        }
     }
 
     /// Those of real-time ranks among them.
     pub(crate) fn realtime(&self) -> usize {
         self.realtime
-    }
-
-    /// Those that may run elsewhere too.
-    pub(crate) fn movable(&self) -> usize {
-        self.movable
     }
 
     /// Where the thread stands that is to run next, by the rules of [`pop`](Self::pop).

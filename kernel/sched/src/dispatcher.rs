@@ -4,17 +4,22 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use base::{CpuId, CpuSet, Duration};
-use dispatch::{Cpu, Dispatcher, Machine, RunQueue, SchedEntity, Thread};
+use dispatch::{Cpu, Dispatcher, Machine, RunQueue, SLOTS, SchedEntity, Thread, WakeList};
 use mach::cpu::MAX_CPUS;
 use mach::sync::{Native, Spin};
 
 use crate::{Entity, budget};
 
 /// Global, for every CPU may run every thread.
-pub(crate) static DISPATCHER: Dispatcher<Entity, Native, MAX_CPUS> = Dispatcher::new(
-    [const { Cpu::new(Spin::new(RunQueue::new()), AtomicUsize::new(0)) }; MAX_CPUS],
-    AtomicUsize::new(0),
-);
+pub(crate) static DISPATCHER: Dispatcher<Entity, Native, MAX_CPUS> =
+    Dispatcher::new([const { cpu() }; MAX_CPUS], AtomicUsize::new(0));
+
+/// A CPU for which nothing waits.
+const fn cpu() -> Cpu<Entity, Native> {
+    let slots = [const { Spin::new(None) }; SLOTS];
+    let woken = WakeList::new(slots, AtomicUsize::new(0));
+    Cpu::new(Spin::new(RunQueue::new()), AtomicUsize::new(0), woken)
+}
 
 /// The node of each CPU that runs. Read by whoever places a thread.
 static NODES: [AtomicU8; MAX_CPUS] = [const { AtomicU8::new(0) }; MAX_CPUS];

@@ -7,6 +7,7 @@ mod model;
 mod placement;
 mod random;
 mod realtime;
+mod sending;
 mod states;
 mod stealing;
 mod world;

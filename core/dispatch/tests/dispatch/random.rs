@@ -18,6 +18,8 @@ struct History {
     tasks: Vec<Arc<Task>>,
     /// Where each thread waits, by its name.
     waits: BTreeMap<u32, u32>,
+    /// Those of them that may not have come to the queue yet, and whether they were movable.
+    sent: BTreeMap<u32, bool>,
     idle: [bool; CPUS],
     /// Those of them to which no thread has been sent.
     free: [bool; CPUS],
@@ -33,6 +35,7 @@ impl History {
             random,
             seed,
             waits: BTreeMap::new(),
+            sent: BTreeMap::new(),
             idle: [false; CPUS],
             free: [false; CPUS],
         }
@@ -86,6 +89,9 @@ impl History {
             9 if !waits => self.runs(&task),
             _ => self.may_run_elsewhere(&task),
         }
+        let has_come = |name: &u32| self.tasks[*name as usize - 1].place().is_some();
+        self.sent
+            .retain(|name, _| self.waits.contains_key(name) && !has_come(name));
         self.check();
     }
 
@@ -116,6 +122,10 @@ impl History {
             from == cpu && self.idle[cpu as usize]
         );
         self.waits.insert(task.name, cpu);
+        if cpu != from && task.rank() == Rank::FAIR {
+            let is_movable = task.affinity() != CpuSet::one(CpuId(cpu));
+            self.sent.insert(task.name, is_movable);
+        }
     }
 
     fn may_run_elsewhere(&mut self, task: &Task) {
@@ -129,6 +139,11 @@ impl History {
         if !task.set_policy(policy, false) {
             return;
         }
+        if self.sent.contains_key(&task.name) {
+            // It comes to the queue by its new rank.
+            assert!(self.world.dispatcher.take_out(task).is_none());
+            return;
+        }
         let found = self.world.dispatcher.take_out(task);
         let is_found = found.is_some_and(|found| found.name == task.name);
         assert!(is_found, "seed {}", self.seed);
@@ -139,9 +154,12 @@ impl History {
     fn picks(&mut self) {
         let (cpu, seed) = (self.any_cpu(), self.seed);
         let own = self.waiting(cpu);
+        let all_came = !own.iter().any(|task| self.sent.contains_key(&task.name));
         let found = self.world.next(cpu);
         if found == 0 {
-            let could = |name: &u32| self.task(*name).allows(CpuId(cpu));
+            // One that was bound as it was sent is not seen elsewhere before it has come.
+            let is_seen = |name: &u32| self.sent.get(name) != Some(&false);
+            let could = |name: &u32| is_seen(name) && self.task(*name).allows(CpuId(cpu));
             assert!(
                 own.is_empty() && !self.waits.keys().any(could),
                 "seed {seed}"
@@ -152,7 +170,8 @@ impl History {
         let task = self.task(found);
         assert!(at == cpu || task.allows(CpuId(cpu)), "seed {seed}");
         let key = |task: &Task| match task.rank() {
-            Rank::FAIR => (Rank::FAIR, task.vruntime_ns()),
+            // That of one who comes is brought near to the others'.
+            Rank::FAIR if all_came => (Rank::FAIR, task.vruntime_ns()),
             rank => (rank, 0),
         };
         let best = own.iter().map(|task| key(task)).min();
@@ -201,13 +220,18 @@ impl History {
             let (cpu, waiting) = (CpuId(cpu), self.waiting(cpu));
             let dispatcher = &self.world.dispatcher;
             assert_eq!(dispatcher.ready(cpu), waiting.len(), "seed {seed}");
-            let stays = |task: &&Arc<Task>| task.affinity() == CpuSet::one(cpu);
+            let stays = |task: &&Arc<Task>| match self.sent.get(&task.name) {
+                Some(was_movable) => !was_movable,
+                None => task.affinity() == CpuSet::one(cpu),
+            };
             let movable = waiting.len() - waiting.iter().filter(stays).count();
             assert_eq!(dispatcher.movable(cpu), movable, "seed {seed}");
         }
         for task in &self.tasks {
             let place = task.place().map(|place| place.cpu.0);
-            assert_eq!(place, self.waits.get(&task.name).copied(), "seed {seed}");
+            let is_sent = self.sent.contains_key(&task.name);
+            let expected = self.waits.get(&task.name).filter(|_| !is_sent);
+            assert_eq!(place, expected.copied(), "seed {seed}");
         }
         let is_realtime = |task: &&Arc<Task>| task.place().is_some_and(|at| at.rank < Rank::FAIR);
         let realtime = self.tasks.iter().find(is_realtime);

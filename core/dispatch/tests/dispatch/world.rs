@@ -7,7 +7,9 @@ use std::sync::atomic::AtomicUsize;
 
 use base::lock::{Count, Family, Lock};
 use base::{CpuId, CpuSet, Duration};
-use dispatch::{Arrival, Cpu, Dispatcher, Machine, Policy, RunQueue, SchedEntity, Thread};
+use dispatch::{
+    Arrival, Cpu, Dispatcher, Machine, Policy, RunQueue, SchedEntity, Thread, WakeList,
+};
 use models::Plain;
 
 pub const CPUS: usize = 8;
@@ -106,7 +108,10 @@ pub struct World<F: Family = Plain> {
 
 impl<F: Family> World<F> {
     pub fn new(count: usize) -> Self {
-        let cpu = |_| Cpu::new(F::Lock::new(RunQueue::new()), F::Count::default());
+        let cpu = |_| {
+            let queue = F::Lock::new(RunQueue::new());
+            Cpu::new(queue, F::Count::default(), WakeList::default())
+        };
         Self {
             dispatcher: Dispatcher::new(from_fn(cpu), F::Count::default()),
             cpus: Cpus::new(count),

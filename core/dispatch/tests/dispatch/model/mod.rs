@@ -17,7 +17,7 @@ mod machine;
 use crate::world::{Cpus, Named, World};
 use base::lock::Family;
 use base::{CpuId, CpuSet};
-use dispatch::{Left, Policy, State};
+use dispatch::{Arrival, Left, Policy, State};
 use loom::thread;
 use machine::{Ended, Scene};
 use models::{Watched, explore};
@@ -25,14 +25,15 @@ use std::sync::Arc;
 
 type Count = <Watched as Family>::Count;
 
-/// Two threads wait for CPU 0, and CPUs 1 and 2 look for one each, again as long as `looks_again`.
-fn two_thieves(looks_again: fn(&World<Watched>, CpuId) -> bool) {
+/// Two threads wait for CPU 0, put there by CPU `from`, and CPUs 1 and 2 look for one each, again as
+/// long as `looks_again`.
+fn two_thieves(from: u32, looks_again: fn(&World<Watched>, CpuId) -> bool) {
     explore(move || {
         let world = Arc::new(World::<Watched>::new(3));
         for name in [1, 2] {
             let _ = world
                 .dispatcher
-                .enqueue(Named::on(0, name), &world.nobody, &at(0));
+                .enqueue(Named::on(0, name), &world.nobody, &at(from));
         }
         let thief = |cpu| {
             let world = world.clone();
@@ -204,8 +205,10 @@ fn a_cpu_that_halts_runs_what_comes_to_its_queue() {
     });
 }
 
-/// A thread comes to CPU 0's queue, and `change` changes what its place depends on meanwhile.
+/// A thread comes to CPU 0's queue from CPU `from`, and `change` changes what its place depends on
+/// meanwhile.
 fn changed_as_it_comes(
+    from: u32,
     change: fn(&World<Watched>, &Arc<Named<Count>>),
     check: fn(&World<Watched>),
 ) {
@@ -216,7 +219,7 @@ fn changed_as_it_comes(
             let (world, task) = (world.clone(), task.clone());
             thread::spawn(move || change(&world, &task))
         };
-        let _ = world.dispatcher.enqueue(task, &world.nobody, &at(0));
+        let _ = world.dispatcher.enqueue(task, &world.nobody, &at(from));
         other.join().expect("it ends");
         check(&world);
     });
@@ -233,6 +236,7 @@ fn change_policy(world: &World<Watched>, task: &Arc<Named<Count>>, policy: Polic
 #[test]
 fn a_thread_that_gets_a_rank_as_it_comes_to_a_queue_waits_by_that_rank() {
     changed_as_it_comes(
+        0,
         |world, task| change_policy(world, task, Policy::Fifo(10)),
         |world| {
             assert!(world.dispatcher.has_realtime(), "it counts as such");
@@ -247,20 +251,89 @@ fn a_thread_that_gets_a_rank_as_it_comes_to_a_queue_waits_by_that_rank() {
 #[test]
 fn a_thread_that_may_run_elsewhere_as_it_comes_to_a_queue_is_counted_as_such() {
     changed_as_it_comes(
+        0,
         |world, task| world.dispatcher.set_affinity(task, CpuSet::one(CpuId(0))),
         |world| assert_eq!(world.dispatcher.movable(CpuId(0)), 0),
     );
 }
 
+/// CPU 0 was told that somebody has come, and looks.
+fn look(world: &World<Watched>) -> bool {
+    let arrivals = world.dispatcher.look_for_arrivals(&world.nobody, &at(0));
+    arrivals.expect("it waits")
+}
+
+#[test]
+fn a_thread_that_gets_a_rank_as_it_is_sent_preempts_by_that_rank() {
+    changed_as_it_comes(
+        1,
+        |world, task| change_policy(world, task, Policy::Fifo(10)),
+        |world| {
+            assert!(look(world), "it goes before those that share fairly");
+            assert!(world.dispatcher.has_realtime(), "it counts as such");
+            let task = world.dispatcher.next(&at(1)).expect("it waits");
+            assert_eq!(task.place(), None);
+            assert!(!world.dispatcher.has_realtime(), "and no longer");
+        },
+    );
+}
+
+#[test]
+fn a_thread_that_may_run_elsewhere_as_it_is_sent_is_counted_as_such_once_it_has_come() {
+    changed_as_it_comes(
+        1,
+        |world, task| world.dispatcher.set_affinity(task, CpuSet::one(CpuId(0))),
+        |world| {
+            look(world);
+            assert_eq!(world.dispatcher.movable(CpuId(0)), 0);
+            assert_eq!(world.dispatcher.ready(CpuId(0)), 1);
+        },
+    );
+}
+
+#[test]
+fn a_cpu_that_empties_its_queue_as_threads_are_sent_runs_them_all() {
+    explore(|| {
+        let world = Arc::new(World::<Watched>::new(3));
+        let send = |from, name| {
+            let world = world.clone();
+            move || {
+                let task = Named::on(0, name);
+                let arrival = world.dispatcher.enqueue(task, &world.nobody, &at(from));
+                assert_eq!(
+                    arrival,
+                    Arrival::Elsewhere(CpuId(0)),
+                    "it is told afterwards"
+                );
+            }
+        };
+        let other = thread::spawn(send(1, 1));
+        let before = world.dispatcher.next(&at(0)).map_or(0, |task| task.name);
+        send(2, 2)();
+        let during = world.dispatcher.next(&at(0)).map_or(0, |task| task.name);
+        other.join().expect("it ends");
+        // All have told it by now.
+        let rest = || Some(world.dispatcher.next(&at(0))?.name);
+        let rest: u32 = std::iter::from_fn(rest).sum();
+        assert_eq!(before + during + rest, 3, "each runs once");
+        assert_eq!(world.dispatcher.ready(CpuId(0)), 0);
+    });
+}
+
 #[test]
 fn of_two_thieves_none_halts_beside_a_thread_that_waits() {
-    two_thieves(|world, cpu| world.dispatcher.was_refused(cpu));
+    two_thieves(0, |world, cpu| world.dispatcher.was_refused(cpu));
+}
+
+#[test]
+fn of_two_thieves_none_halts_beside_a_thread_that_was_sent() {
+    two_thieves(1, |world, cpu| world.dispatcher.was_refused(cpu));
 }
 
 #[test]
 #[should_panic(expected = "left behind")]
 fn loom_notices_a_thief_that_halts_though_it_was_refused() {
-    two_thieves(|_, _| false);
+    two_thieves(0, |_, _| false);
 }
 
 #[test]
