@@ -8,7 +8,9 @@ use alloc::collections::{TryReserveError, VecDeque};
 
 use bitflags::bitflags;
 
-use crate::geometry::{CQE_BYTES, Geometry, Memory, SqFlags, offset};
+use base::SharedMemory;
+
+use crate::geometry::{CQE_BYTES, Geometry, SqFlags, offset};
 
 bitflags! {
     /// What comes with a completion (IORING_CQE_F_*); the buffer's number stands above.
@@ -108,17 +110,17 @@ impl CompletionQueue {
 
     /// Completions in the ring that the program has not taken; all of them where its head is
     /// nonsense.
-    pub fn ready(&self, rings: &impl Memory) -> u32 {
+    pub fn ready(&self, rings: &impl SharedMemory) -> u32 {
         let ready = self.tail.wrapping_sub(rings.load(offset::CQ_HEAD));
         ready.min(self.geometry.cq_entries())
     }
 
-    fn has_room(&self, rings: &impl Memory) -> bool {
+    fn has_room(&self, rings: &impl SharedMemory) -> bool {
         self.ready(rings) < self.geometry.cq_entries()
     }
 
     /// Posts the last completion of a request, in the list if there is no room.
-    pub fn post(&mut self, rings: &impl Memory, cqe: Cqe) {
+    pub fn post(&mut self, rings: &impl SharedMemory, cqe: Cqe) {
         self.release();
         if self.overflow.is_empty() && self.has_room(rings) {
             self.write(rings, cqe);
@@ -132,7 +134,7 @@ impl CompletionQueue {
     /// Posts a completion of a request that goes on; false if there is no room, and the request
     /// must end: nothing is kept that a program does not take.
     #[must_use]
-    pub fn post_more(&mut self, rings: &impl Memory, cqe: Cqe) -> bool {
+    pub fn post_more(&mut self, rings: &impl SharedMemory, cqe: Cqe) -> bool {
         let has_room = self.overflow.is_empty() && self.has_room(rings);
         if has_room {
             self.write(rings, cqe);
@@ -142,7 +144,7 @@ impl CompletionQueue {
     }
 
     /// Moves what waits into the ring, as far as there is room; whether all of it went.
-    pub fn flush(&mut self, rings: &impl Memory) -> bool {
+    pub fn flush(&mut self, rings: &impl SharedMemory) -> bool {
         while self.has_room(rings)
             && let Some(cqe) = self.overflow.pop_front()
         {
@@ -156,12 +158,12 @@ impl CompletionQueue {
     }
 
     /// Says something in the submission ring's flags.
-    pub fn set_flag(&mut self, rings: &impl Memory, flag: SqFlags, on: bool) {
+    pub fn set_flag(&mut self, rings: &impl SharedMemory, flag: SqFlags, on: bool) {
         self.sq_flags.set(flag, on);
         rings.store(offset::SQ_FLAGS, self.sq_flags.bits());
     }
 
-    fn write(&mut self, rings: &impl Memory, cqe: Cqe) {
+    fn write(&mut self, rings: &impl SharedMemory, cqe: Cqe) {
         let slot = (self.tail & (self.geometry.cq_entries() - 1)) as usize;
         rings.write(offset::CQES + slot * CQE_BYTES, &cqe.bytes());
         self.tail = self.tail.wrapping_add(1);

@@ -1,5 +1,6 @@
 //! Where things lie in the memory that both share.
 
+use base::SharedMemory;
 use bitflags::bitflags;
 
 /// Bytes of a submission queue entry.
@@ -52,18 +53,6 @@ bitflags! {
         /// There is work that only a call does.
         const TASKRUN = 4;
     }
-}
-
-/// Memory that the program can write to at any time.
-pub trait Memory {
-    /// The word at `at`, read at once and before all that is read later.
-    fn load(&self, at: usize) -> u32;
-    /// Writes the word at `at` at once and after all that was written before.
-    fn store(&self, at: usize, value: u32);
-    /// Copies from `at` into all of `to`.
-    fn read(&self, at: usize, to: &mut [u8]);
-    /// Copies all of `from` to `at`.
-    fn write(&self, at: usize, from: &[u8]);
 }
 
 /// Why there can be no such ring.
@@ -126,7 +115,7 @@ impl Geometry {
     }
 
     /// Says the sizes in the rings, where programs read them.
-    pub fn publish(&self, rings: &impl Memory) {
+    pub fn publish(&self, rings: &impl SharedMemory) {
         rings.store(offset::SQ_MASK, self.sq_entries - 1);
         rings.store(offset::CQ_MASK, self.cq_entries - 1);
         rings.store(offset::SQ_ENTRIES, self.sq_entries);

@@ -37,7 +37,7 @@ pub use complete::{CompletionQueue, Cqe, CqeFlags};
 pub use counted::Counted;
 pub use decode::{Invalid, decode};
 pub use drain::{Drain, Turn};
-pub use geometry::{CQE_BYTES, Geometry, Memory, Refusal, SQE_BYTES, SqFlags, offset};
+pub use geometry::{CQE_BYTES, Geometry, Refusal, SQE_BYTES, SqFlags, offset};
 pub use operation::{Buffers, Call, Direction, Operation, Place, TimeoutFlags};
 pub use sqe::{Link, Sqe, SqeFlags};
 pub use submit::{Next, SubmissionQueue};

@@ -2,7 +2,9 @@
 //!
 //! Invariant: `head` is the kernel's own; what the ring shows of it is never read back.
 
-use crate::geometry::{Geometry, Memory, SQE_BYTES, offset};
+use base::SharedMemory;
+
+use crate::geometry::{Geometry, SQE_BYTES, offset};
 use crate::sqe::Sqe;
 
 /// What the program gave next.
@@ -35,13 +37,13 @@ impl SubmissionQueue {
     }
 
     /// Entries that the program has given; never more than there are, whatever its tail says.
-    pub fn pending(&self, rings: &impl Memory) -> u32 {
+    pub fn pending(&self, rings: &impl SharedMemory) -> u32 {
         let given = rings.load(offset::SQ_TAIL).wrapping_sub(self.head);
         given.min(self.geometry.sq_entries())
     }
 
     /// Takes the next entry. It is copied once: what the program writes later does not count.
-    pub fn take(&mut self, rings: &impl Memory, sqes: &impl Memory) -> Next {
+    pub fn take(&mut self, rings: &impl SharedMemory, sqes: &impl SharedMemory) -> Next {
         if self.pending(rings) == 0 {
             return Next::Empty;
         }
@@ -61,7 +63,7 @@ impl SubmissionQueue {
     }
 
     /// Gives back the entry that was taken last: there is no memory for it now.
-    pub fn put_back(&mut self, rings: &impl Memory) {
+    pub fn put_back(&mut self, rings: &impl SharedMemory) {
         self.head = self.head.wrapping_sub(1);
         rings.store(offset::SQ_HEAD, self.head);
     }

@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use base::PAGE_BYTES;
+use base::{PAGE_BYTES, SharedMemory};
 use capture::RingMemory;
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
@@ -68,13 +68,35 @@ impl RingMemory for &SharedPages {
     }
 
     fn status(&self, at: usize) -> u32 {
+        self.load(at)
+    }
+
+    fn publish(&mut self, at: usize, status: u32) {
+        self.store(at, status);
+    }
+}
+
+impl SharedMemory for SharedPages {
+    fn load(&self, at: usize) -> u32 {
         self.place(at)
             .map_or(0, |(page, offset)| page.load_u32(offset))
     }
 
-    fn publish(&mut self, at: usize, status: u32) {
+    fn store(&self, at: usize, value: u32) {
         if let Some((page, offset)) = self.place(at) {
-            page.store_u32(offset, status);
+            page.store_u32(offset, value);
+        }
+    }
+
+    fn read(&self, at: usize, to: &mut [u8]) {
+        if let Some((page, offset)) = self.place(at) {
+            page.read(offset, to);
+        }
+    }
+
+    fn write(&self, at: usize, from: &[u8]) {
+        if let Some((page, offset)) = self.place(at) {
+            page.write(offset, from);
         }
     }
 }

@@ -6,12 +6,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use base::PAGE_BYTES;
+use base::{PAGE_BYTES, SharedMemory};
 use mach::mem::Page;
 use mach::mem::fallible::{self, TryGrow};
 use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};
-use uring::Memory;
 
 /// All rings together have at most this share of memory.
 const MEMORY_SHARE: usize = 16;
@@ -50,11 +49,6 @@ impl Pages {
     fn place(&self, at: usize) -> Option<(&Page, usize)> {
         Some((self.pages.get(at / PAGE_BYTES)?, at % PAGE_BYTES))
     }
-
-    /// Bytes in whole pages.
-    fn bytes(&self) -> u64 {
-        (self.pages.len() * PAGE_BYTES) as u64
-    }
 }
 
 impl Drop for Pages {
@@ -64,7 +58,7 @@ impl Drop for Pages {
 }
 
 /// Words and entries are aligned, so none lies across two pages.
-impl Memory for Pages {
+impl SharedMemory for Pages {
     fn load(&self, at: usize) -> u32 {
         self.place(at)
             .map_or(0, |(page, offset)| page.load_u32(offset))
@@ -89,39 +83,17 @@ impl Memory for Pages {
     }
 }
 
-/// The pages as they are mapped: from an offset on that only tells which ones are meant.
-pub struct Window {
-    pages: Arc<Pages>,
-    first_page: u64,
-}
-
-impl Window {
-    /// `bytes` of the pages at `offset`.
-    ///
-    /// Errors: `Invalid` if they have fewer.
-    pub fn new(pages: &Arc<Pages>, offset: u64, bytes: u64) -> Result<Arc<Self>> {
-        if bytes > pages.bytes() {
-            return Err(Error::Invalid);
-        }
-        Ok(fallible::arc(Self {
-            pages: pages.clone(),
-            first_page: offset / PAGE_BYTES as u64,
-        })?)
-    }
-}
-
-impl MemoryObject for Window {
+impl MemoryObject for Pages {
     fn page(&self, index: u64, sharing: Sharing) -> core::result::Result<Page, FaultError> {
         self.ready_page(index, sharing).ok_or(FaultError::Bus)
     }
 
     fn ready_page(&self, index: u64, _: Sharing) -> Option<Page> {
-        let index = index.checked_sub(self.first_page)?;
-        self.pages.pages.get(usize::try_from(index).ok()?).cloned()
+        self.pages.get(usize::try_from(index).ok()?).cloned()
     }
 
     fn size(&self) -> u64 {
-        self.first_page * PAGE_BYTES as u64 + self.pages.bytes()
+        (self.pages.len() * PAGE_BYTES) as u64
     }
 
     fn label(&self) -> &'static str {

@@ -5,18 +5,19 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use base::SharedMemory;
 use mach::mem::fallible;
 use mach::sync::Spin;
-use mm::MemoryObject;
 use mm::io::Source;
+use mm::{MemoryObject, Window};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Mutex, Result};
-use uring::{CompletionQueue, Counted, Drain, Geometry, Memory, SubmissionQueue};
+use uring::{CompletionQueue, Counted, Drain, Geometry, SubmissionQueue};
 use vfs::file::{File, OpenFile};
 
 use crate::abi::Abi;
 use crate::no_wait::without_waiting;
-use crate::pages::{Pages, Window};
+use crate::pages::Pages;
 use crate::registered::Registered;
 use crate::request::Request;
 
@@ -160,7 +161,7 @@ impl File for RingFile {
             _ => return Err(Error::Invalid),
         };
         match is_shared {
-            true => Ok(Window::new(pages, range.start, bytes)?),
+            true => Ok(Window::new(pages.clone(), range.start, bytes)?),
             false => Err(Error::Invalid),
         }
     }

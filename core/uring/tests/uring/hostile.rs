@@ -1,8 +1,8 @@
 //! A program that writes whatever it likes wherever it can.
 
+use base::SharedMemory;
 use uring::{
-    BufferRing, CompletionQueue, Cqe, CqeFlags, Memory, Next, Operation, Sqe, SubmissionQueue,
-    decode,
+    BufferRing, CompletionQueue, Cqe, CqeFlags, Next, Operation, Sqe, SubmissionQueue, decode,
 };
 
 use crate::world::{Program, for_each_seed};

@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
+use base::SharedMemory;
 use uring::{
-    CompletionQueue, Cqe, CqeFlags, Geometry, Memory, Next, Refusal, SqFlags, SubmissionQueue,
-    offset,
+    CompletionQueue, Cqe, CqeFlags, Geometry, Next, Refusal, SqFlags, SubmissionQueue, offset,
 };
 
 use crate::world::{Program, for_each_seed};

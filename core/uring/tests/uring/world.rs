@@ -2,7 +2,8 @@
 
 use std::cell::RefCell;
 
-use uring::{Geometry, Memory, SQE_BYTES, offset};
+use base::SharedMemory;
+use uring::{Geometry, SQE_BYTES, offset};
 
 /// Bytes that both can change.
 pub struct Shared(RefCell<Vec<u8>>);
@@ -17,7 +18,7 @@ impl Shared {
     }
 }
 
-impl Memory for Shared {
+impl SharedMemory for Shared {
     fn load(&self, at: usize) -> u32 {
         let mut word = [0; 4];
         self.read(at, &mut word);

@@ -39,6 +39,7 @@ mod report;
 mod run;
 mod shared;
 mod truncate;
+mod window;
 
 pub use address_space::{AddressSpace, release};
 pub use advice::Advice;
@@ -54,3 +55,4 @@ pub use report::{AreaReport, AreaUsage, Label};
 pub use shared::{SharedMemory, count_pages, page_count, uncount_pages};
 pub use truncate::{find_spaces_by, forget_beyond, forget_pages, may_be_stored_to};
 pub use vma::{Access as Rights, Traits};
+pub use window::Window;
