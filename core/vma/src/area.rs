@@ -59,6 +59,8 @@ pub struct Traits {
     pub locked: bool,
     /// It is the program's heap, grown by `brk`.
     pub heap: bool,
+    /// Others hold its pages for good: they are never copied, a child gets copies at once.
+    pub pinned: bool,
     /// Large pages are wanted.
     pub large_pages: bool,
     /// Large pages are not wanted.
@@ -76,6 +78,7 @@ impl Traits {
         promised: false,
         locked: false,
         heap: false,
+        pinned: false,
         large_pages: false,
         small_pages: false,
     };

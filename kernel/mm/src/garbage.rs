@@ -18,7 +18,44 @@ use sched::{Softirq, Work, raise, register_softirq};
 const BATCH_PAGES: usize = 512;
 
 /// Pages of spaces that are gone, so nobody is left to own them.
-static HEAPS: PerCpu<RefCell<Vec<BTreeMap<u64, Page>>>> = PerCpu::new(RefCell::default);
+static HEAPS: PerCpu<RefCell<Vec<Heap>>> = PerCpu::new(RefCell::default);
+
+/// Pages as somebody had them.
+pub enum Heap {
+    /// By their numbers in a file.
+    Numbered(BTreeMap<u64, Page>),
+    /// One after the other.
+    Listed(Vec<Page>),
+}
+
+impl From<BTreeMap<u64, Page>> for Heap {
+    fn from(pages: BTreeMap<u64, Page>) -> Self {
+        Self::Numbered(pages)
+    }
+}
+
+impl From<Vec<Page>> for Heap {
+    fn from(pages: Vec<Page>) -> Self {
+        Self::Listed(pages)
+    }
+}
+
+impl Heap {
+    fn len(&self) -> usize {
+        match self {
+            Self::Numbered(pages) => pages.len(),
+            Self::Listed(pages) => pages.len(),
+        }
+    }
+
+    /// Takes a page away, if there is one.
+    fn pop(&mut self) -> Option<Page> {
+        match self {
+            Self::Numbered(pages) => pages.pop_first().map(|(_, page)| page),
+            Self::Listed(pages) => pages.pop(),
+        }
+    }
+}
 
 /// Connects the softirq; once at boot.
 pub fn init() {
@@ -31,7 +68,8 @@ pub fn init() {
 }
 
 /// Gives these pages back: few now, many later.
-pub fn discard(pages: BTreeMap<u64, Page>) {
+pub fn discard(pages: impl Into<Heap>) {
+    let pages = pages.into();
     if pages.len() > BATCH_PAGES {
         // Where there is no memory for that, nothing is better than to free some at once.
         if HEAPS.get().borrow_mut().try_reserve(1).is_ok() {
@@ -46,9 +84,9 @@ fn give_back() {
         return;
     };
     for _ in 0..BATCH_PAGES {
-        drop(pages.pop_first());
+        drop(pages.pop());
     }
-    if !pages.is_empty() {
+    if pages.len() != 0 {
         // There is room: it was taken out.
         HEAPS.get().borrow_mut().push(pages);
     }

@@ -210,7 +210,8 @@ impl Fault<'_> {
             self.mark_dirty();
         }
         // Others may store to a page that is writable, so it is not copied whoever owns it.
-        let owned_by_others = mapping.shared && !mapping.writable;
+        // Nor is a pinned one, which its program and those who pinned it share.
+        let owned_by_others = mapping.shared && !mapping.writable && !area.traits.pinned;
         let is_copied = !area.traits.shared && (owned_by_others || mapping.zeros);
         if !is_copied || !may_store {
             let rights = if may_store {

@@ -2,17 +2,21 @@
 //!
 //! Areas are copied one by one, their page tables piece by piece; meanwhile the whole space is
 //! under change (`change`), so that no thread sees one half before the fork and one after it.
+//!
+//! Pinned pages (`pin`) stay the parent's as they are; the child gets copies at once.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::VirtAddr;
-use mach::mem::Gather;
+use mach::mem::fallible::TryGrow;
+use mach::mem::{Gather, PageTable};
 use sync::{Error, Result};
 use vma::Area;
 
-use super::address_space::release;
-use super::{AddressSpace, Object};
+use super::address_space::{prot, release};
+use super::{AddressSpace, Object, Page};
 use crate::refusal::refused;
 
 impl AddressSpace {
@@ -56,6 +60,7 @@ impl AddressSpace {
         if part.start == area.start {
             let mut inherited = area.clone();
             inherited.traits.locked = false;
+            inherited.traits.pinned = false;
             let mut copy = child.lock();
             copy.promise.grow(inherited.promised_bytes())?;
             copy.areas.insert(inherited).map_err(refused)?;
@@ -64,6 +69,9 @@ impl AddressSpace {
             return Ok(());
         }
         let (table, below) = (self.table()?, child.table()?);
+        if area.traits.pinned && !area.traits.shared {
+            return copy_pages(table, below, area, part);
+        }
         let private = !area.traits.shared;
         if table.share_with(below, part.start, part.end, private, gather) {
             Ok(())
@@ -71,4 +79,31 @@ impl AddressSpace {
             Err(Error::OutOfMemory)
         }
     }
+}
+
+/// Copies the pages in `part` of a pinned area.
+fn copy_pages(
+    table: &PageTable,
+    below: &PageTable,
+    area: &Area<Object>,
+    part: Range<VirtAddr>,
+) -> Result<()> {
+    let mut count = 0;
+    table.for_each(part.start, part.end, &mut |_, _, _| count += 1);
+    let mut pages = Vec::new();
+    pages.make_room(count)?;
+    let mut is_complete = true;
+    table.for_each(
+        part.start,
+        part.end,
+        &mut |at, page, _| match Page::copy_of(page) {
+            Some(copy) => pages.push((at, copy)),
+            None => is_complete = false,
+        },
+    );
+    for (at, copy) in pages {
+        let mapped = below.with_leaf(at, |leaf| leaf.map(at, copy, prot(area.access)).is_ok());
+        is_complete &= mapped == Ok(true);
+    }
+    is_complete.then_some(()).ok_or(Error::OutOfMemory)
 }

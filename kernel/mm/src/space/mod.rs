@@ -31,6 +31,7 @@ pub mod limits;
 mod lock;
 mod map;
 mod object;
+mod pin;
 mod populate;
 mod relocate;
 mod remap;

@@ -71,6 +71,12 @@ pub trait MemoryObject: Send + Sync {
         None
     }
 
+    /// Whether its pages may be held by others for good: nobody takes them out, seals them, or has to
+    /// hear of each store to them.
+    fn may_be_pinned(&self) -> bool {
+        false
+    }
+
     /// Its name for people where no file is mapped (`[vdso]`).
     fn label(&self) -> &'static str {
         ""

@@ -101,6 +101,10 @@ impl MemoryObject for SharedMemory {
         self.bytes
     }
 
+    fn may_be_pinned(&self) -> bool {
+        true
+    }
+
     fn label(&self) -> &'static str {
         "/dev/zero (deleted)"
     }
