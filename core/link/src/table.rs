@@ -73,15 +73,15 @@ impl Generation {
 #[derive(Clone, Debug)]
 pub(crate) struct Listener {
     pub id: StreamId,
-    /// It has the link to itself: it takes every protocol.
-    pub is_exclusive: bool,
+    /// It takes every protocol: the link is its own, or it asked for that.
+    pub takes_all: bool,
     pub saps: Vec<Sap>,
     pub promiscuity: Promiscuity,
 }
 
 impl Listener {
     pub fn takes(&self, ether_type: u16) -> bool {
-        self.is_exclusive || self.saps.contains(&ether_type)
+        self.takes_all || self.saps.contains(&ether_type)
     }
 }
 

@@ -50,6 +50,21 @@ fn ip_and_an_exclusive_stream_exclude_each_other_while_snoop_watches_both() {
     assert_eq!(lan.links.bind(ip, 0x0800), Ok(()));
 }
 
+#[test]
+fn a_stream_takes_every_protocol_while_it_asks_for_that() {
+    let mut lan = lan();
+    let (_, ip) = vnic(&mut lan, 1, None);
+    let odd = sim::frame::ethernet(station(1), PEER, wire::EtherType::Other(0x88b5), &[0; 50]);
+    for takes_all in [false, true, false] {
+        lan.links.take_all(ip, takes_all).expect("open");
+        lan.arrive(&odd);
+        lan.settle();
+        assert_eq!(lan.take(ip).len(), usize::from(takes_all));
+    }
+    lan.links.close(ip).expect("open");
+    assert_eq!(lan.links.take_all(ip, true), Err(LinkError::NotFound));
+}
+
 /// Section 4, check 3.
 #[test]
 fn an_exclusive_stream_that_never_bound_leaves_the_link_free() {

@@ -6,7 +6,7 @@ use wire::Sum;
 /// Fills in what `Partial` says is missing, in bytes of the copy's own. A frame that was
 /// to be cut into segments has no one checksum and stays as it is. False if `pool` has
 /// no buffer.
-pub(super) fn complete(frame: &mut RxFrame, pool: &dyn Pool) -> bool {
+pub fn complete_checksum(frame: &mut RxFrame, pool: &dyn Pool) -> bool {
     let Checksum::Partial(offload) = frame.checksum else {
         return true;
     };

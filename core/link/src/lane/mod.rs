@@ -40,6 +40,7 @@ mod switch;
 mod transmit;
 
 pub use direct::{Bypass, Place};
+pub use fixups::complete_checksum;
 pub use flows::FlowCounters;
 pub use journal::{DropEvent, EVENTS_MAX};
 pub use transmit::{Blocked, TxFlags};

@@ -175,7 +175,7 @@ fn prepare(
     wishes: Promiscuity,
     pool: &dyn Pool,
 ) -> bool {
-    let sums = !wishes.contains(Promiscuity::FIXUPS) || fixups::complete(frame, pool);
+    let sums = !wishes.contains(Promiscuity::FIXUPS) || fixups::complete_checksum(frame, pool);
     let beside = frame.tag.take();
     let tag = match (beside, client.is_primary) {
         (Some(control), true) => put_back(frame, control, pool),

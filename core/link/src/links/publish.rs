@@ -78,7 +78,7 @@ impl Links {
         streams
             .map(|(index, generation, stream)| Listener {
                 id: StreamId { index, generation },
-                is_exclusive: stream.claim.mode() == Mode::Exclusive,
+                takes_all: stream.takes_all || stream.claim.mode() == Mode::Exclusive,
                 saps: stream.claim.saps().to_vec(),
                 promiscuity: stream.promiscuity,
             })

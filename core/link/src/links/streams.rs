@@ -16,6 +16,8 @@ pub const MULTICASTS_MAX: usize = 64;
 pub(crate) struct Stream {
     pub link: LinkId,
     pub claim: Claim,
+    /// Frames of every protocol are for it, whatever it is bound to.
+    pub takes_all: bool,
     pub promiscuity: Promiscuity,
     pub multicasts: Vec<MacAddr>,
 }
@@ -27,6 +29,7 @@ impl Links {
         let stream = Stream {
             link,
             claim: Claim::default(),
+            takes_all: false,
             promiscuity: Promiscuity::empty(),
             multicasts: Vec::new(),
         };
@@ -93,6 +96,19 @@ impl Links {
     /// The stream takes them no longer.
     pub fn unbind(&mut self, id: StreamId, sap: Sap) -> Result<(), LinkError> {
         self.with_claim(id, |claim, _| claim.unbind(sap))
+    }
+
+    /// The stream takes frames of every protocol beside those that it is bound to, or no longer.
+    /// Others still take theirs.
+    pub fn take_all(&mut self, id: StreamId, on: bool) -> Result<(), LinkError> {
+        let stream = self.streams.get_mut(id.index, id.generation);
+        let stream = stream.ok_or(LinkError::NotFound)?;
+        stream.takes_all = on;
+        let over = self
+            .link_of(id)
+            .and_then(|link| Some(self.link(link)?.over));
+        self.publish(over.ok_or(LinkError::NotFound)?);
+        Ok(())
     }
 
     /// Changes a stream's claim and its link's hold together.
