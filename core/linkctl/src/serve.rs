@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use hal::{CardCounters, PortCounters};
-use link::counters::RxCounts;
+use link::counters::{Kstat, RxCounts};
 use link::lane::Lane;
 use link::steer::Fanout;
 use link::{LinkId, Links};
@@ -59,6 +59,9 @@ pub trait Shell {
 
     /// Frames that a link's stack had no room for.
     fn overflowed(&mut self, link: &str) -> u64;
+
+    /// What the program counts that takes a link's frames in its stack's place, if one does.
+    fn owner_counts(&mut self, link: &str) -> Vec<Kstat>;
 }
 
 /// What a ring did, and what became of its frames on their way to other CPUs.

@@ -1,5 +1,6 @@
 //! A machine's other end of `dladm` and `flowadm`: a LAN that answers requests.
 
+use ::link::counters::Kstat;
 use ::link::lane::Lane;
 use ::link::{LinkId, Links};
 use hal::CardCounters;
@@ -19,6 +20,8 @@ pub struct Machine {
     pub addresses: Vec<AddressOf>,
     /// Routes by them.
     pub routes: Vec<RouteOf>,
+    /// What a program counts that takes each link's frames.
+    pub owner_counts: Vec<Kstat>,
     random: u64,
 }
 
@@ -31,6 +34,7 @@ impl Machine {
             card: None,
             addresses: Vec::new(),
             routes: Vec::new(),
+            owner_counts: Vec::new(),
             random: 0,
         }
     }
@@ -116,5 +120,9 @@ impl Shell for Machine {
 
     fn overflowed(&mut self, _: &str) -> u64 {
         0
+    }
+
+    fn owner_counts(&mut self, _: &str) -> Vec<Kstat> {
+        self.owner_counts.clone()
     }
 }

@@ -14,6 +14,7 @@ use sync::{Mutex, Result};
 use super::control::{self, Own, Shell, with_links};
 use super::lanes::Lanes;
 use super::nic;
+use super::owner::{self, FrameOwner, Ownership};
 use crate::device::{moderation, runners};
 use crate::stack::interface::CARD;
 use crate::stack::interface::Interface;
@@ -56,6 +57,14 @@ fn undo(refused: &[LinkId]) -> Vec<u8> {
 pub fn move_interface(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> Result<()> {
     let _changing = CHANGING.lock();
     nic::move_to(from, number, to)
+}
+
+/// Gives an interface's frames to `owner`, whom the end of the link will not miss.
+///
+/// Errors: those of [`owner::own`].
+pub fn own(of: &Arc<NetStack>, interface: u32, owner: Arc<dyn FrameOwner>) -> Result<Ownership> {
+    let _changing = CHANGING.lock();
+    owner::own(of, interface, owner)
 }
 
 /// Does what the records of a file ask for; `complain` hears a sentence for each that is not

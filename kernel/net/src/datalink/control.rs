@@ -9,6 +9,7 @@ use hal::{
     CardCounters, MulticastFilter, NicControl, NicError, NicShape, PromiscuousScope, SpreadRule,
     VlanFilter,
 };
+use link::counters::Kstat;
 use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
@@ -227,5 +228,10 @@ impl linkctl::Shell for Shell {
     fn overflowed(&mut self, link: &str) -> u64 {
         let link = with_links(|links| links.find(link));
         link.map_or(0, nic::overflowed)
+    }
+
+    fn owner_counts(&mut self, link: &str) -> Vec<Kstat> {
+        let link = with_links(|links| links.find(link));
+        link.map_or_else(Vec::new, nic::owner_counts)
     }
 }

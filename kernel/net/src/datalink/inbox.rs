@@ -30,8 +30,13 @@ impl Inbox {
             .drain()
             .take(room)
             .for_each(|frame| frames.push(frame));
-        self.dropped.fetch_add(dropped, Relaxed);
+        self.count_dropped(dropped);
         dropped
+    }
+
+    /// So many frames were lost.
+    pub fn count_dropped(&self, frames: u64) {
+        self.dropped.fetch_add(frames, Relaxed);
     }
 
     /// Gives the first `budget` frames to `sink`; returns how many there were.
@@ -58,7 +63,7 @@ impl Inbox {
         self.frames.lock().len()
     }
 
-    /// Frames that had no room.
+    /// Frames that there was no room or memory for.
     pub fn dropped(&self) -> u64 {
         self.dropped.load(Relaxed)
     }

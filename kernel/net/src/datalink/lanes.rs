@@ -7,7 +7,7 @@ use core::any::Any;
 
 use hal::{Capabilities, FramePort};
 use link::lane::Place;
-use link::{Lane, LinkId, StreamId};
+use link::{Lane, LinkId, StreamId, TxChain};
 use mach::sync::Spin;
 use mbuf::TxFrame;
 
@@ -107,6 +107,15 @@ impl Lanes {
             (sent, lane.lane().place_of(link))
         });
         sent.unwrap_or((Ok(()), None))
+    }
+
+    /// Sends frames of `link`; false if they are left because it was told to wait.
+    pub fn send_all(&self, link: LinkId, frames: &mut TxChain) -> bool {
+        let sent = self.with(|lane, card| lane.send_all(link, frames, card));
+        sent.unwrap_or_else(|| {
+            frames.clear();
+            true
+        })
     }
 
     /// Tells the card of frames that [passed the lane](Self::send_past).

@@ -19,9 +19,10 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::{CpuId, CpuSet, SharedCpuSet};
+use link::counters::Kstat;
 use link::links::LinkInfo;
 use link::promisc::Promiscuity;
-use link::{LinkId, RxChain, StreamId};
+use link::{LinkId, RxChain, StreamId, TxChain};
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
 use sync::{Error, Result};
@@ -30,6 +31,7 @@ use super::control::{self, with_links};
 use super::inbox::Inbox;
 use super::lanes::Lanes;
 use super::nic_port::NicPort;
+use super::owner::{FrameOwner, OwnedLink};
 use crate::device::afterwards::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -52,6 +54,8 @@ pub(super) struct Nic {
     /// CPUs that may take them; none for any.
     cpus: SharedCpuSet,
     home: Spin<Home>,
+    /// Who takes its frames in the stack's place.
+    owner: Spin<Option<Arc<dyn FrameOwner>>>,
 }
 
 /// Where a NIC is.
@@ -164,6 +168,10 @@ impl Station for Nic {
             return afterwards::wait(self, cpu);
         }
         self.is_waiting.store(false, Ordering::Release);
+        let owner = self.owner.lock().clone();
+        if let Some(owner) = owner {
+            return self.run_owner(&*owner);
+        }
         let home = self.home.lock().clone();
         let Some(of) = home.stack.upgrade() else {
             return self.come_home();
@@ -180,6 +188,70 @@ impl Station for Nic {
         if has_more || self.inbox.len() != 0 {
             self.wait();
         }
+    }
+}
+
+impl Nic {
+    /// Gives its frames to `owner`.
+    ///
+    /// Errors: `Busy` if it has one.
+    pub fn own(&self, new: Arc<dyn FrameOwner>) -> Result<()> {
+        let mut owner = self.owner.lock();
+        match *owner {
+            Some(_) => return Err(Error::Busy),
+            None => *owner = Some(new),
+        }
+        drop(owner);
+        self.take_all(true);
+        Ok(())
+    }
+
+    /// Its frames are the stack's again if they are this owner's: those of a link that is gone, or
+    /// has moved, are not.
+    pub fn disown(self: &Arc<Self>, old: &Arc<dyn FrameOwner>) {
+        let mut owner = self.owner.lock();
+        if owner.as_ref().is_some_and(|owner| Arc::ptr_eq(owner, old)) {
+            let old = owner.take();
+            drop(owner);
+            drop(old);
+            self.take_all(false);
+            self.wait();
+        }
+    }
+
+    /// Its owner, if it has one, loses the link.
+    fn expropriate(&self) {
+        let owner = self.owner.lock().take();
+        if let Some(owner) = owner {
+            self.take_all(false);
+            owner.link_gone();
+        }
+    }
+
+    /// An owner takes frames of any protocol, the stack those that it knows. The link may be
+    /// gone already.
+    fn take_all(&self, on: bool) {
+        let _ = with_links(|links| links.take_all(self.stream, on));
+    }
+
+    fn run_owner(self: &Arc<Self>, owner: &dyn FrameOwner) {
+        let has_more = owner.run(&OwnedLink::of(self.clone()));
+        if has_more || self.inbox.len() != 0 {
+            self.wait();
+        }
+    }
+
+    /// Its link was told to wait and may go on; a stack tries again by itself.
+    pub fn resume(self: &Arc<Self>) {
+        if self.owner.lock().is_some() {
+            self.wait();
+        }
+    }
+
+    /// Sends frames by its lane; false if they are left because the link was told to wait.
+    pub fn send(&self, frames: &mut TxChain) -> bool {
+        let first = self.lanes.first();
+        first.is_none_or(|lanes| lanes.send_all(self.link, frames))
     }
 }
 
@@ -217,6 +289,12 @@ fn of_link(link: LinkId) -> Option<Arc<Nic>> {
 /// Frames to a link that its inbox had no room for.
 pub(super) fn overflowed(link: LinkId) -> u64 {
     of_link(link).map_or(0, |nic| nic.inbox.dropped())
+}
+
+/// What the program that takes a link's frames has counted; nothing without one.
+pub(super) fn owner_counts(link: LinkId) -> Vec<Kstat> {
+    let owner = of_link(link).and_then(|nic| nic.owner.lock().clone());
+    owner.map_or_else(Vec::new, |owner| owner.counts())
 }
 
 /// From now on only these CPUs take a link's frames; any do if there are none.
@@ -261,6 +339,7 @@ fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
         is_waiting: AtomicBool::new(false),
         cpus: SharedCpuSet::default(),
         home: Spin::new(Home::default()),
+        owner: Spin::new(None),
     })?;
     let listed = make_room().and_then(|()| nic.settle(stack::first()));
     if let Err(error) = listed {
@@ -292,20 +371,25 @@ pub(super) fn remove(link: LinkId) {
     let lanes = nic.lanes.iter();
     lanes.for_each(|lanes| lanes.lead_no_more_to(nic.stream));
     nic.leave();
+    nic.expropriate();
     // The link may be gone already.
     let _ = with_links(|links| links.close(nic.stream));
 }
 
-/// Moves the interface `number` of one stack into another.
+/// The NIC that is the interface `number` of a stack.
+pub(super) fn find(of: &Arc<NetStack>, number: u32) -> Option<Arc<Nic>> {
+    let all = NICS.lock();
+    all.iter().find(|nic| nic.is_in(of, number)).cloned()
+}
+
+/// Moves the interface `number` of one stack into another, where a program that has its frames may
+/// not be.
 ///
 /// Errors: `Unsupported` for what is no NIC over a link, `NoBuffers` if the other can have no
 /// more, in which case it stays; `OutOfMemory`.
 pub(super) fn move_to(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> Result<()> {
-    let found = {
-        let all = NICS.lock();
-        all.iter().find(|nic| nic.is_in(from, number)).cloned()
-    };
-    let nic = found.ok_or(Error::Unsupported)?;
+    let nic = find(from, number).ok_or(Error::Unsupported)?;
+    nic.expropriate();
     nic.leave();
     let moved = nic.settle(to);
     if moved.is_err() {

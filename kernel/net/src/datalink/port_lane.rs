@@ -62,16 +62,37 @@ impl PortLane {
         card: Option<&mut Port>,
     ) -> Result<(), TxFrame> {
         self.refresh();
+        if self.shell.blocked.contains(&link) {
+            return Err(frame);
+        }
+        self.outgoing.push(frame);
+        self.transmit(link, card);
+        Ok(())
+    }
+
+    /// Sends frames of `link`; false if they are left because it was told to wait.
+    pub fn send_all(
+        &mut self,
+        link: LinkId,
+        frames: &mut TxChain,
+        card: Option<&mut Port>,
+    ) -> bool {
+        self.refresh();
+        if self.shell.blocked.contains(&link) {
+            return false;
+        }
+        self.outgoing.append(frames);
+        self.transmit(link, card);
+        true
+    }
+
+    fn transmit(&mut self, link: LinkId, card: Option<&mut Port>) {
         let Self {
             lane,
             shell,
             outgoing,
             ..
         } = self;
-        if shell.blocked.contains(&link) {
-            return Err(frame);
-        }
-        outgoing.push(frame);
         let mut card = card.map(Wire);
         match lane.transmit(link, outgoing, TxFlags::empty(), card.as_mut(), shell) {
             Ok(outlook) => come_back(&outlook, shell.now),
@@ -80,7 +101,6 @@ impl PortLane {
                 wake::at(shell.now + PAUSE);
             }
         }
-        Ok(())
     }
 
     /// The lane's own work: what waits for limits and for room.

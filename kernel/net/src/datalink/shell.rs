@@ -73,5 +73,8 @@ impl Env for Shell {
 
     fn resume(&mut self, link: LinkId) {
         self.blocked.retain(|blocked| *blocked != link);
+        if let Some(nic) = self.nics.iter().find(|nic| nic.link == link) {
+            nic.resume();
+        }
     }
 }

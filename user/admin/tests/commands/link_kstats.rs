@@ -87,6 +87,15 @@ fn a_links_lanes_rings_and_drops_have_illumos_names_in_their_order() {
 }
 
 #[test]
+fn what_a_program_counts_is_shown_while_it_has_the_link() {
+    let host = Host::new();
+    host.fails("kstat -p net0:0:xdp:");
+    host.machine.borrow_mut().owner_counts = vec![("ipackets", 7), ("rx_ring_full", 2)];
+    assert_eq!(sum(&host, "net0:0:xdp:ipackets"), 7);
+    assert_eq!(sum(&host, "net0:0:xdp:"), 9);
+}
+
+#[test]
 fn frames_count_at_the_ring_that_brought_them_and_at_the_link_that_got_them() {
     let host = Host::new();
     for last in 1..=2 {
