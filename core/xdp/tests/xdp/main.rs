@@ -1,0 +1,9 @@
+//! The rings and the memory of AF_XDP.
+#![forbid(unsafe_code)]
+
+mod geometry;
+mod hostile;
+mod random;
+mod receive;
+mod transmit;
+mod world;
