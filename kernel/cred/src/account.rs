@@ -33,9 +33,11 @@ pub enum Counted {
     RingPages,
     /// Bytes that its message queues may hold (RLIMIT_MSGQUEUE).
     MessageQueueBytes,
+    /// Pages that are pinned for its AF_XDP sockets (RLIMIT_MEMLOCK).
+    PinnedPages,
 }
 
-const KINDS: usize = 8;
+const KINDS: usize = 9;
 
 /// The user has as many as may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

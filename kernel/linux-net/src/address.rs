@@ -1,13 +1,13 @@
 //! Names of sockets: `struct sockaddr_un`, `sockaddr_in`, `sockaddr_in6`, `sockaddr_nl`,
-//! `sockaddr_ll`.
+//! `sockaddr_ll`, `sockaddr_xdp`.
 
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};
 
 use base::VirtAddr;
-use linux_raw_sys::net::{AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_UNSPEC};
+use linux_raw_sys::net::{AF_INET, AF_INET6, AF_NETLINK, AF_PACKET, AF_UNIX, AF_UNSPEC, AF_XDP};
 use mm::user;
 use sync::{Error, Result};
-use vfs::socket::{Family, PacketAddress, SocketAddress, UnixAddress};
+use vfs::socket::{BindFlags, Family, PacketAddress, SocketAddress, UnixAddress, XdpAddress};
 
 /// Bytes of the longest name that we take: `struct sockaddr_storage`.
 const ADDRESS_BYTES_MAX: usize = 128;
@@ -40,6 +40,7 @@ fn read_into(buffer: &mut [u8], at: VirtAddr, len: u32) -> Result<SocketAddress>
         AF_INET6 => inet6(rest),
         AF_PACKET => packet(rest),
         AF_NETLINK => netlink(rest),
+        AF_XDP => xdp(rest),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -114,6 +115,20 @@ fn netlink(rest: &[u8]) -> Result<SocketAddress> {
         port: u32::from_ne_bytes(*port),
         groups: u32::from_ne_bytes(*groups),
     })
+}
+
+/// `flags[2] interface[4] queue[4] descriptor[4]` of `struct sockaddr_xdp`; a descriptor would be that
+/// of a socket whose memory is shared.
+fn xdp(rest: &[u8]) -> Result<SocketAddress> {
+    let (flags, rest) = rest.split_first_chunk::<2>().ok_or(Error::Invalid)?;
+    let (interface, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    let (queue, rest) = rest.split_first_chunk::<4>().ok_or(Error::Invalid)?;
+    rest.first_chunk::<4>().ok_or(Error::Invalid)?;
+    Ok(SocketAddress::Xdp(XdpAddress {
+        flags: BindFlags::from_bits(u16::from_ne_bytes(*flags)).ok_or(Error::Invalid)?,
+        interface: u32::from_ne_bytes(*interface),
+        queue: u32::from_ne_bytes(*queue),
+    }))
 }
 
 /// Bytes of `struct sockaddr_nl` and `struct sockaddr_ll`.
@@ -209,6 +224,8 @@ pub fn write(to: VirtAddr, room: u32, name: &SocketAddress) -> Result<u32> {
         SocketAddress::Inet(SocketAddr::V6(name)) => store(&encode_inet6(name)),
         SocketAddress::Netlink { port, groups } => store(&encode_netlink(*port, *groups)),
         SocketAddress::Packet(name) => store(&encode_packet(name)),
+        // Such a socket tells no name.
+        SocketAddress::Xdp(_) => store(&[]),
         SocketAddress::Unix(name) => {
             let out = encode_unix(name);
             store(out.bytes.get(..out.len).unwrap_or_default())
@@ -241,6 +258,7 @@ pub fn family(number: u32) -> Result<Family> {
         AF_INET6 => Ok(Family::Inet6),
         AF_PACKET => Ok(Family::Packet),
         AF_NETLINK => Ok(Family::Netlink),
+        AF_XDP => Ok(Family::Xdp),
         _ => Err(Error::FamilyUnsupported),
     }
 }
@@ -253,5 +271,6 @@ pub fn family_number(family: Family) -> u32 {
         Family::Inet6 => AF_INET6,
         Family::Packet => AF_PACKET,
         Family::Netlink => AF_NETLINK,
+        Family::Xdp => AF_XDP,
     }
 }

@@ -86,6 +86,7 @@ fn socket(call: Call<'_>) -> Outcome {
         // The protocol is an EtherType as it stands in a frame.
         Family::Packet => packet::create(kind, u16::from_be(protocol as u16))?,
         Family::Netlink => kernel_netlink::create(kind, protocol, &ABI)?,
+        Family::Xdp => kernel_xdp::create(kind, protocol)?,
     };
     Ok(install(&call, socket, flags)?)
 }

@@ -42,6 +42,7 @@ const SOL_IPV6: u32 = 41;
 const SOL_ICMPV6: u32 = 58;
 const SOL_PACKET: u32 = 263;
 const SOL_NETLINK: u32 = 270;
+const SOL_XDP: u32 = 283;
 const SOL_RAW: u32 = 255;
 
 /// Options that `kernel/linux` answers itself: SO_TYPE, SO_SNDLOWAT, SO_PROTOCOL,
@@ -63,6 +64,9 @@ const TPACKET3_HEADER_BYTES: i32 = 48;
 /// (IFNAMSIZ).
 const COOKIE_BYTES: u32 = 8;
 const DEVICE_BYTES: u32 = 16;
+/// So are offsets of rings (`struct xdp_mmap_offsets`); of AF_XDP's statistics, what there was first.
+const RING_OFFSETS_BYTES: u32 = 128;
+const XDP_STATISTICS_BYTES: u32 = 24;
 
 /// One option: its name, and its value's layout.
 type Row = (Name, Layout);
@@ -75,6 +79,7 @@ fn lookup(level: u32, number: u32) -> Option<Row> {
         SOL_TCP => tcp_level(number),
         SOL_PACKET => packet_level(number),
         SOL_NETLINK => netlink_level(number),
+        SOL_XDP => xdp_level(number),
         SOL_RAW if number == 1 => Some((Name::IcmpFilter, Layout::Int)),
         SOL_RAW if number == 7 => Some((Name::V6Checksum, Layout::Int)),
         SOL_ICMPV6 if number == 1 => Some((Name::Icmp6Filter, Layout::Types)),
@@ -239,6 +244,22 @@ fn netlink_level(number: u32) -> Option<Row> {
     Some((name, Layout::Int))
 }
 
+/// include/uapi/linux/if_xdp.h.
+fn xdp_level(number: u32) -> Option<Row> {
+    let name = match number {
+        1 => return Some((Name::RingOffsets, Layout::RingOffsets)),
+        2 => Name::XdpReceiveRing,
+        3 => Name::XdpSendRing,
+        4 => return Some((Name::Umem, Layout::Umem)),
+        5 => Name::FillRing,
+        6 => Name::CompletionRing,
+        7 => return Some((Name::XdpStatistics, Layout::XdpStatistics)),
+        8 => Name::XdpOptions,
+        _ => return None,
+    };
+    Some((name, Layout::Int))
+}
+
 /// The option that a call names; one that we lack is counted.
 fn option_of(call: &Call<'_>, what: &'static str) -> Result<Row> {
     let (level, number) = (call.uint(1), call.uint(2));
@@ -293,6 +314,8 @@ fn option(call: &Call<'_>, socket: &dyn Socket) -> Result<OptionValue> {
     let least = match value {
         OptionValue::Cookie(_) => COOKIE_BYTES,
         OptionValue::Device(Some(_)) => DEVICE_BYTES,
+        OptionValue::RingOffsets => RING_OFFSETS_BYTES,
+        OptionValue::XdpStatistics(_) => XDP_STATISTICS_BYTES,
         _ => 0,
     };
     match user::read::<u32>(call.addr(4))? < least {

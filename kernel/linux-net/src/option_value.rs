@@ -5,8 +5,9 @@ use mm::user;
 use sync::{Error, Result};
 use vfs::socket::{
     Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
-    SocketMemory, TcpInfo,
+    SocketMemory, TcpInfo, UmemRequest,
 };
+use xdp::offset;
 
 use crate::membership;
 use linux_abi::errno::Errno;
@@ -48,6 +49,12 @@ pub enum Layout {
     GroupRequest,
     /// `struct icmp6_filter`, or the first words of it.
     Types,
+    /// `struct xdp_umem_reg`, or the first words of it, write only.
+    Umem,
+    /// `struct xdp_mmap_offsets`, read only.
+    RingOffsets,
+    /// `struct xdp_statistics`, read only.
+    XdpStatistics,
 }
 
 /// Seconds that are no time limit any more: nanoseconds of them do not fit.
@@ -72,12 +79,15 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
             membership::decode(layout, at, len).map(OptionValue::Group)
         }
         Layout::Types => decode_types(at, len),
+        Layout::Umem => decode_umem(at, len).map(OptionValue::Umem),
         Layout::Linger | Layout::Timeval | Layout::Membership => Err(Error::Invalid),
         Layout::Credentials
         | Layout::Errno
         | Layout::TcpInfo
         | Layout::PacketStatistics
         | Layout::Memory
+        | Layout::RingOffsets
+        | Layout::XdpStatistics
         | Layout::Bits => Err(Error::NoSuchOption),
     }
 }
@@ -154,6 +164,28 @@ fn decode_ring(at: VirtAddr, len: u32) -> Result<RingRequest> {
         retire_ms,
         private_bytes,
         reserve_bytes: 0,
+    })
+}
+
+/// A request without the last words is one of before there were flags.
+fn decode_umem(at: VirtAddr, len: u32) -> Result<UmemRequest> {
+    let (flags, metadata) = match len {
+        0..24 => return Err(Error::Invalid),
+        24..28 => (0, 0),
+        28..32 => (user::read(at + 24)?, 0),
+        _ => (user::read(at + 24)?, user::read::<u32>(at + 28)?),
+    };
+    if metadata != 0 {
+        return Err(Error::Invalid);
+    }
+    let [address, bytes] = user::read(at)?;
+    let [chunk_bytes, headroom] = user::read(at + 16)?;
+    Ok(UmemRequest {
+        address,
+        bytes,
+        chunk_bytes,
+        headroom,
+        flags,
     })
 }
 
@@ -239,10 +271,15 @@ pub fn encode(value: &OptionValue) -> Encoded {
         OptionValue::Types(types) => Encoded::of(&[types.map(u32::to_ne_bytes).as_flattened()]),
         OptionValue::Memory(memory) => encode_memory(memory),
         OptionValue::Address(address) => Encoded::of(&[&address.octets()]),
-        // These are told, not asked for.
-        OptionValue::Ring(_) | OptionValue::Membership(_) | OptionValue::Group(_) => {
-            Encoded::of(&[])
+        OptionValue::RingOffsets => encode_offsets(),
+        OptionValue::XdpStatistics(told) => {
+            Encoded::of(&[told.words().map(u64::to_ne_bytes).as_flattened()])
         }
+        // These are told, not asked for.
+        OptionValue::Umem(_)
+        | OptionValue::Ring(_)
+        | OptionValue::Membership(_)
+        | OptionValue::Group(_) => Encoded::of(&[]),
     }
 }
 
@@ -267,6 +304,19 @@ fn encode_memory(memory: &SocketMemory) -> Encoded {
         drops,
     ];
     Encoded::of(&[words.map(u32::to_ne_bytes).as_flattened()])
+}
+
+/// The rings of rx, tx, fill and completion lie alike.
+fn encode_offsets() -> Encoded {
+    let ring = [
+        offset::PRODUCER,
+        offset::CONSUMER,
+        offset::ENTRIES,
+        offset::FLAGS,
+    ];
+    let ring = ring.map(|at| (at as u64).to_ne_bytes());
+    let ring = ring.as_flattened();
+    Encoded::of(&[ring, ring, ring, ring])
 }
 
 fn encode_statistics(statistics: &PacketStatistics) -> Encoded {

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use super::PacketAddress;
+use super::{PacketAddress, XdpAddress};
 
 /// Where a socket is found.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,6 +23,8 @@ pub enum SocketAddress {
         /// Its first 32 groups: bit `n - 1` for group `n`.
         groups: u32,
     },
+    /// A link whose frames a program takes.
+    Xdp(XdpAddress),
 }
 
 impl SocketAddress {

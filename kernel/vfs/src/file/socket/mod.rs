@@ -13,6 +13,7 @@ mod message;
 mod option;
 mod packet;
 mod peer;
+mod xdp_address;
 
 pub use address::{SocketAddress, UnixAddress};
 pub use extended_error::{ErrorOrigin, ExtendedError, SendsOver};
@@ -22,12 +23,16 @@ pub use message::{
     Control, HeaderByte, Message, MessageFlags, PacketInfo, PeerCredentials, Received,
     ReceivedFlags,
 };
-pub use option::{GroupMembership, OptionName, OptionValue, RingRequest, SocketMemory, TcpInfo};
+pub use option::{
+    GroupMembership, OptionName, OptionValue, RingRequest, SocketMemory, TcpInfo, UmemRequest,
+    XdpStatistics,
+};
 pub use packet::{
     AncillaryData, Auxiliary, Membership, MembershipKind, PacketAddress, PacketStatistics,
     StampUnit,
 };
 pub use peer::PeerIdentity;
+pub use xdp_address::{BindFlags, XdpAddress};
 
 use alloc::format;
 use alloc::string::String;
@@ -53,6 +58,8 @@ pub enum Family {
     Packet,
     /// To the kernel, about what it knows.
     Netlink,
+    /// Whole frames of a link, in rings.
+    Xdp,
 }
 
 /// How a socket delivers.

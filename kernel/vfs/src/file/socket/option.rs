@@ -6,6 +6,7 @@ use base::Duration;
 use sync::Error;
 
 pub use capture::RingRequest;
+pub use xdp::{Statistics as XdpStatistics, UmemRequest};
 
 use super::{InterfaceName, Membership, PacketStatistics, PeerCredentials};
 
@@ -226,6 +227,22 @@ pub enum OptionName {
     NetlinkExtendedAck,
     /// NETLINK_GET_STRICT_CHK.
     NetlinkStrict,
+    /// XDP_UMEM_REG.
+    Umem,
+    /// XDP_UMEM_FILL_RING, in entries.
+    FillRing,
+    /// XDP_UMEM_COMPLETION_RING, in entries.
+    CompletionRing,
+    /// XDP_RX_RING, in entries.
+    XdpReceiveRing,
+    /// XDP_TX_RING, in entries.
+    XdpSendRing,
+    /// XDP_MMAP_OFFSETS, read only.
+    RingOffsets,
+    /// XDP_STATISTICS, read only.
+    XdpStatistics,
+    /// XDP_OPTIONS, read only.
+    XdpOptions,
 }
 
 impl OptionName {
@@ -304,6 +321,12 @@ pub enum OptionValue {
     Types([u32; 8]),
     /// What a socket holds.
     Memory(SocketMemory),
+    /// XDP_UMEM_REG.
+    Umem(UmemRequest),
+    /// XDP_MMAP_OFFSETS: the same for all sockets.
+    RingOffsets,
+    /// XDP_STATISTICS.
+    XdpStatistics(XdpStatistics),
 }
 
 impl From<bool> for OptionValue {

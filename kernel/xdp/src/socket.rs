@@ -1,0 +1,209 @@
+//! The socket as a file and as a socket of the kernel.
+
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::any::Any;
+use core::ops::Range;
+
+use cred::Capability;
+use mach::mem::fallible;
+use mach::sync::Once;
+use mm::MemoryObject;
+use mm::io::{Sink, Source};
+use net::{Ownership, current_stack};
+use sockets::{CommonOptions, Held};
+use sync::poll::{Events, Pollee};
+use sync::{Error, Mutex, Result};
+use vfs::Metadata;
+use vfs::file::{File, OpenFile};
+use vfs::socket::{
+    self, BindFlags, Blocking, Family, Message, MessageFlags, OptionName, OptionValue, Received,
+    Shutdown, Socket, SocketAddress, SocketType,
+};
+
+use crate::endpoint::Endpoint;
+use crate::setup::Setup;
+
+/// An AF_XDP socket; dropping it gives the link's frames back.
+pub struct XdpSocket {
+    number: u64,
+    pollee: Arc<Pollee>,
+    common: CommonOptions,
+    setup: Mutex<Setup>,
+    bound: Once<Bound>,
+    _held: Held,
+}
+
+/// What a socket has once it is bound. The link goes first.
+struct Bound {
+    link: Ownership,
+    endpoint: Arc<Endpoint>,
+}
+
+impl XdpSocket {
+    /// A socket without rings.
+    pub fn new() -> Self {
+        Self {
+            number: vfs::file::next_number(),
+            pollee: Arc::new(Pollee::new()),
+            common: CommonOptions::default(),
+            setup: Mutex::new(Setup::default()),
+            bound: Once::new(),
+            _held: Held::one(),
+        }
+    }
+
+    /// What it has for a call that may not wait: nobody waits in such a socket's calls.
+    ///
+    /// Errors: `NoSuchDevice` if it is not bound, `Unsupported` if it may wait.
+    fn bound(&self, flags: MessageFlags) -> Result<&Bound> {
+        let bound = self.bound.get().ok_or(Error::NoSuchDevice)?;
+        match flags.blocking() {
+            Blocking::MayWait => Err(Error::Unsupported),
+            Blocking::Never => Ok(bound),
+        }
+    }
+}
+
+impl File for XdpSocket {
+    fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
+        Ok(self.receive(to, MessageFlags::of(open))?.bytes)
+    }
+
+    fn write(&self, open: &OpenFile, from: &mut Source<'_>) -> Result<usize> {
+        self.send(Message::plain(from), MessageFlags::of(open))
+    }
+
+    fn poll(&self) -> Events {
+        let bound = self.bound.get();
+        bound.map_or(Events::empty(), |bound| bound.endpoint.ready())
+    }
+
+    fn pollee(&self) -> Option<&Pollee> {
+        Some(&self.pollee)
+    }
+
+    fn map(self: Arc<Self>, range: Range<u64>, is_shared: bool) -> Result<Arc<dyn MemoryObject>> {
+        let setup = self.setup.lock();
+        if self.bound.get().is_some() {
+            return Err(Error::Busy);
+        }
+        match is_shared {
+            true => setup.map(range),
+            false => Err(Error::Invalid),
+        }
+    }
+
+    fn as_socket(&self) -> Option<&dyn Socket> {
+        Some(self)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        Ok(socket::metadata(self.number))
+    }
+
+    fn label(&self) -> String {
+        socket::label(self.number)
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+impl Socket for XdpSocket {
+    fn family(&self) -> Family {
+        Family::Xdp
+    }
+
+    fn socket_type(&self) -> SocketType {
+        SocketType::Raw
+    }
+
+    /// Errors: `NotPermitted` without CAP_NET_ADMIN, `Busy` if it or the link is taken,
+    /// `WrongDevice`, `Invalid` for what is not set up or a queue that is none, `Unsupported` for
+    /// what we do not do.
+    fn bind(&self, address: &SocketAddress) -> Result<()> {
+        let SocketAddress::Xdp(wanted) = address else {
+            return Err(Error::Invalid);
+        };
+        if wanted.flags.contains(BindFlags::COPY | BindFlags::ZEROCOPY) {
+            return Err(Error::Invalid);
+        }
+        // The stack loses the link, as by a program of BPF on Linux.
+        cred::credentials().get().require(Capability::NetAdmin)?;
+        let setup = self.setup.lock();
+        if self.bound.get().is_some() {
+            return Err(Error::Busy);
+        }
+        let stack = current_stack();
+        stack
+            .interface(wanted.interface)
+            .ok_or(Error::WrongDevice)?;
+        let ours = BindFlags::COPY | BindFlags::USE_NEED_WAKEUP;
+        if !ours.contains(wanted.flags) {
+            return Err(Error::Unsupported);
+        }
+        if wanted.queue != 0 {
+            return Err(Error::Invalid);
+        }
+        let endpoint = fallible::arc(Endpoint::new(&setup, self.pollee.clone())?)?;
+        let link = net::own(&stack, wanted.interface, endpoint.clone())?;
+        let bound = self.bound.set(Bound { link, endpoint });
+        bound.map_err(|_| Error::Busy)
+    }
+
+    fn connect(&self, _address: &SocketAddress, _blocking: Blocking) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    /// Sends what is in the ring; a message's bytes mean nothing.
+    fn send(&self, _message: Message<'_, '_>, flags: MessageFlags) -> Result<usize> {
+        let bound = self.bound(flags)?;
+        bound.endpoint.kick(bound.link.link()).map(|()| 0)
+    }
+
+    /// Has the network looked at; what came is in the ring.
+    fn receive(&self, _to: &mut Sink<'_>, flags: MessageFlags) -> Result<Received> {
+        self.bound(flags)?.endpoint.wake()?;
+        Ok(Received::stream(0))
+    }
+
+    fn shutdown(&self, _how: Shutdown) -> Result<()> {
+        Err(Error::Unsupported)
+    }
+
+    fn local_address(&self) -> Result<SocketAddress> {
+        Err(Error::Unsupported)
+    }
+
+    fn peer_address(&self) -> Result<SocketAddress> {
+        Err(Error::Unsupported)
+    }
+
+    fn option(&self, name: OptionName) -> Result<OptionValue> {
+        match name {
+            OptionName::Error => Ok(OptionValue::PendingError(None)),
+            OptionName::Listening => Ok(false.into()),
+            OptionName::RingOffsets => Ok(OptionValue::RingOffsets),
+            OptionName::XdpOptions => Ok(OptionValue::Number(0)),
+            OptionName::XdpStatistics => {
+                let told = self.bound.get().map(|bound| bound.endpoint.statistics());
+                let told = told.unwrap_or_default();
+                Ok(OptionValue::XdpStatistics(told))
+            }
+            name => self.common.get(name).ok_or(Error::NoSuchOption),
+        }
+    }
+
+    fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
+        if let Some(set) = self.common.set(name, value) {
+            return set;
+        }
+        let mut setup = self.setup.lock();
+        match self.bound.get() {
+            Some(_) => Err(Error::Busy),
+            None => setup.set(name, value),
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The program's memory, pinned.
+
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use base::{PAGE_BYTES, VirtAddr};
+use cred::{Account, Capability, Charge, Counted, Resource, UNLIMITED};
+use mach::mem::Page;
+use mbuf::{Chain, Mbuf};
+use mm::{garbage, user};
+use net::packet_pool;
+use sync::{Error, Result};
+use xdp::{Descriptor, UmemRequest};
+
+/// All pinned memory together is at most this share of the machine's.
+const MEMORY_SHARE: usize = 4;
+/// Bytes kept free in front of a frame, for a VLAN's tag.
+const TAG_BYTES: usize = 4;
+
+/// The limit is on what all sockets pin together: memory is the machine's.
+static PAGES_HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// See the module. Its pages live as long as it does, whatever the program unmaps.
+pub struct Umem {
+    /// Its shape.
+    pub geometry: xdp::Umem,
+    pages: Vec<Page>,
+    _held: Held,
+}
+
+impl Drop for Umem {
+    /// Whoever has it last may be at the end of a card's batch.
+    fn drop(&mut self) {
+        garbage::discard(core::mem::take(&mut self.pages));
+    }
+}
+
+/// Pages that count.
+struct Held {
+    pages: usize,
+    /// To the user; `None` for who may lock all it likes.
+    _charge: Option<Charge>,
+}
+
+impl Held {
+    /// Errors: `NoBuffers` beyond a limit.
+    fn new(pages: usize) -> Result<Self> {
+        let charge = charge(pages as u64)?;
+        let limit = mach::mem::stats().total as usize / MEMORY_SHARE;
+        let more = |held: usize| held.checked_add(pages).filter(|sum| *sum <= limit);
+        PAGES_HELD
+            .fetch_update(Relaxed, Relaxed, more)
+            .map_err(|_| Error::NoBuffers)?;
+        Ok(Self {
+            pages,
+            _charge: charge,
+        })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        PAGES_HELD.fetch_sub(self.pages, Relaxed);
+    }
+}
+
+fn charge(pages: u64) -> Result<Option<Charge>> {
+    let limit = cred::limit(Resource::LockedBytes);
+    let (uid, is_free) =
+        cred::credentials().with(|who| (who.user.real, who.has(Capability::IpcLock)));
+    if is_free || limit == UNLIMITED {
+        return Ok(None);
+    }
+    let limit = limit / PAGE_BYTES as u64;
+    let charged = Account::of(uid)?.charge_many(Counted::PinnedPages, pages, limit);
+    charged.map(Some).map_err(|_| Error::NoBuffers)
+}
+
+impl Umem {
+    /// Pins what the running program asks for. May block.
+    ///
+    /// Errors: `Invalid` for a shape that cannot be, `NoBuffers` beyond a limit, those of
+    /// `AddressSpace::pin`.
+    pub fn new(request: &UmemRequest) -> Result<Self> {
+        let geometry = xdp::Umem::check(request).map_err(|_| Error::Invalid)?;
+        let bytes = geometry.bytes().next_multiple_of(PAGE_BYTES as u64);
+        let held = Held::new(bytes as usize / PAGE_BYTES)?;
+        let pages = user::space().pin(VirtAddr(request.address), bytes)?;
+        Ok(Self {
+            geometry,
+            pages,
+            _held: held,
+        })
+    }
+
+    /// The page that `at` lies in, and where.
+    fn place(&self, at: u64) -> Option<(&Page, usize)> {
+        let page = self.pages.get(at as usize / PAGE_BYTES)?;
+        Some((page, at as usize % PAGE_BYTES))
+    }
+
+    /// Copies a frame to `at`, from where a chunk has room for it.
+    pub fn store(&self, at: u64, frame: &Chain) {
+        let Some((page, mut offset)) = self.place(at) else {
+            return;
+        };
+        for bytes in frame.slices() {
+            page.write(offset, bytes);
+            offset += bytes.len();
+        }
+    }
+
+    /// A copy of a frame in packet buffers; `None` if there are none.
+    pub fn load(&self, frame: Descriptor) -> Option<Chain> {
+        let (page, mut offset) = self.place(frame.address)?;
+        let mut left = frame.len as usize;
+        let mut chain = Chain::new();
+        let mut headroom = TAG_BYTES;
+        while left != 0 {
+            let mut part = packet_pool().alloc()?;
+            part.reserve(core::mem::take(&mut headroom));
+            let count = fill(&mut part, page, offset, left)?;
+            chain.push_back(part);
+            offset += count;
+            left -= count;
+        }
+        Some(chain)
+    }
+}
+
+/// Copies as much of a page as `part` has room for.
+fn fill(part: &mut Mbuf, page: &Page, offset: usize, bytes: usize) -> Option<usize> {
+    let count = bytes.min(part.tailroom());
+    page.read(offset, part.extend(count)?);
+    Some(count)
+}
