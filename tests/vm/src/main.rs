@@ -70,6 +70,7 @@ mod nginx;
 mod node;
 mod numa;
 mod operator;
+mod owned_links;
 mod perf;
 mod ping;
 mod ports;
@@ -187,6 +188,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         link_cpus::TESTS,
         link_order::TESTS,
         link_restore::TESTS,
+        owned_links::TESTS,
         snoop::TESTS,
     ]
 }
