@@ -35,12 +35,6 @@ pub struct Echoes {
 }
 
 impl Echoes {
-    /// Instructions per echo of a class.
-    pub fn of(&self, class: Class) -> f64 {
-        let of_class = self.functions.iter().filter(|((its, _), _)| *its == class);
-        of_class.fold(0.0, |sum, (_, count)| sum + count)
-    }
-
     /// Instructions per echo.
     pub fn total(&self) -> f64 {
         self.functions.values().sum()

@@ -16,7 +16,8 @@
 //! The tables go to standard output and to `docs/bench-echo.md`; `--functions` lists the
 //! functions behind them instead, and `--sietch` leaves Linux out, which halves the time.
 //! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
-//! `--iommu` what it costs that devices are behind an IOMMU.
+//! `--iommu` what it costs that devices are behind an IOMMU; `--rings` an echo by a program that moves
+//! a VNIC's frames itself (`rings`).
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ mod echo;
 mod functions;
 mod names;
 mod page;
+mod rings;
 
 use std::process::ExitCode;
 
@@ -49,6 +51,9 @@ struct Flags {
     /// Count what an IOMMU costs, and write no page
     #[arg(long, conflicts_with_all = ["sietch", "beside"])]
     iommu: bool,
+    /// Count an echo by a program that owns a VNIC's rings, and write no page
+    #[arg(long, conflicts_with_all = ["sietch", "beside", "iommu"])]
+    rings: bool,
 }
 
 fn main() -> ExitCode {
@@ -63,6 +68,11 @@ fn main() -> ExitCode {
 }
 
 fn count(flags: &Flags) -> Result<(), String> {
+    if flags.rings {
+        bench_pair::set_up(&[])?;
+        print!("{}", rings::count(flags.functions)?);
+        return Ok(());
+    }
     let difference = match (flags.beside, flags.iommu) {
         (true, _) => Some(Difference::Vnic),
         (_, true) => Some(Difference::Iommu),

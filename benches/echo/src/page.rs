@@ -4,36 +4,50 @@ use bench_pair::{Kernel, System, page};
 
 use crate::cards::{COMMANDS, Card};
 use crate::classes::Class;
-use crate::echo::{Echoes, WINDOWS};
+use crate::echo::{Echoes, Functions, WINDOWS};
 
 const PAGE: &str = "docs/bench-echo.md";
 
 /// Each class with each window, both systems beside each other.
 pub fn echoes(counts: &[Echoes]) -> String {
+    let systems = [System::Linux, System::Sietch];
+    beside(["Linux", "Sietch"], |index, window| {
+        let is_it =
+            |echoes: &&Echoes| (echoes.system, echoes.window) == (systems[index], WINDOWS[window]);
+        counts.iter().find(is_it).map(|echoes| &echoes.functions)
+    })
+}
+
+/// The same of two of anything, by the index of which one and of the window.
+pub fn beside<'a>(names: [&str; 2], of: impl Fn(usize, usize) -> Option<&'a Functions>) -> String {
+    let [one, other] = names;
     let mut text = String::from("| instructions per echo |");
     for window in WINDOWS {
-        text += &format!(" Linux, window {window} | Sietch | ratio |");
+        text += &format!(" {one}, window {window} | {other} | ratio |");
     }
     text += "\n|---|";
     text += &"---:|---:|---:|".repeat(WINDOWS.len());
     text += "\n";
     for class in Class::ALL {
-        text += &row(class.name(), counts, |echoes| echoes.of(class));
+        text += &row(class.name(), &of, |its| its == class);
     }
-    text + &row("**total**", counts, Echoes::total)
+    text + &row("**total**", &of, |_| true)
 }
 
-fn row(name: &str, counts: &[Echoes], figure: impl Fn(&Echoes) -> f64) -> String {
+fn row<'a>(
+    name: &str,
+    of: &impl Fn(usize, usize) -> Option<&'a Functions>,
+    is_meant: impl Fn(Class) -> bool,
+) -> String {
     let mut text = format!("| {name} |");
-    for window in WINDOWS {
-        let of = |system| {
-            let mut fitting = counts
-                .iter()
-                .filter(|echoes| echoes.system == system && echoes.window == window);
-            fitting.next().map_or(0.0, &figure)
+    for window in 0..WINDOWS.len() {
+        let sum = |which| {
+            let functions = of(which, window).into_iter().flatten();
+            let meant = functions.filter(|((class, _), _)| is_meant(*class));
+            meant.fold(0.0, |sum, (_, count)| sum + count)
         };
-        let (linux, sietch) = (of(System::Linux), of(System::Sietch));
-        text += &format!(" {linux:.0} | {sietch:.0} | {} |", ratio(sietch, linux));
+        let (one, other) = (sum(0), sum(1));
+        text += &format!(" {one:.0} | {other:.0} | {} |", ratio(other, one));
     }
     text + "\n"
 }

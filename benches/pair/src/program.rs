@@ -17,7 +17,15 @@ pub fn build(source: &str) -> Result<String, String> {
     let program = format!("{OUTPUT}/{}", name.display());
     fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
     let built = Command::new("cc")
-        .args(["-static", "-O2", "-Wall", "-D_GNU_SOURCE", "-o", &program])
+        .args([
+            "-static",
+            "-O2",
+            "-Wall",
+            "-D_GNU_SOURCE",
+            "-I",
+            "tests/programs",
+        ])
+        .args(["-o", &program])
         .arg(source)
         .status();
     match built.is_ok_and(|status| status.success()) {

@@ -1,0 +1,77 @@
+//! The echo by a program that moves a VNIC's frames by the rings of an AF_XDP socket, beside the same
+//! echo by a socket over that VNIC: what is left when no stack and no socket is in the way.
+//!
+//! The program is `tests/programs/scenes/xdp_station.c`: it answers in place, as many frames a call as
+//! it finds, and waits in poll(2) when it finds none.
+
+use std::net::Ipv4Addr;
+
+use bench_pair::counter;
+use bench_pair::echo::Echo;
+use bench_pair::{System, build, server, tool};
+use qemu::namespace;
+
+use crate::classes::Rules;
+use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
+use crate::functions;
+use crate::names::Names;
+use crate::page;
+
+const STATION: &str = "tests/programs/scenes/xdp_station.c";
+/// The VNIC's address, and this host's in its network.
+const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
+const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
+
+/// Instructions per echo of each way, with each window.
+type Ways = [Vec<Functions>; 2];
+const NAMES: [&str; 2] = ["sockets", "rings"];
+
+/// The table, or the lists of functions behind it.
+pub fn count(lists_functions: bool) -> Result<String, String> {
+    if !namespace::add_address(THIS_HOST) {
+        return Err(format!("{THIS_HOST} cannot be added to the tap interface."));
+    }
+    let server = format!("ipadm create-addr -t -a {VNIC}/24 vnic0 && exec /echo");
+    let station = format!("exec /echo vnic0 {VNIC}");
+    let ways = [
+        echoes(&self::server("udp_echo")?, &server)?,
+        echoes(&build(STATION)?, &station)?,
+    ];
+    Ok(match lists_functions {
+        true => lists(&ways),
+        false => page::beside(NAMES, |way, window| ways[way].get(window)),
+    })
+}
+
+/// What an echo costs with each window, by a program that a line starts when the VNIC is there.
+fn echoes(program: &str, start: &str) -> Result<Vec<Functions>, String> {
+    let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
+    let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
+    let program = format!("{program}:/echo");
+    let script = format!("dladm create-vnic -t -l eth0 vnic0 && {start}");
+    let flags = [
+        "-m", "512M", "--add", &dladm, "--add", &ipadm, "--add", &program, "busybox", "sh", "-c",
+        &script,
+    ];
+    let guest = counter::boot(System::Sietch, &flags)?;
+    let names = Names::of_sietch(guest.kernel())?;
+    let echo = Echo::at(guest, VNIC)?;
+    let rules = Rules::read(RULES_OF_SIETCH)?;
+    let of_window = |window| {
+        let counts = echo::of_window(&echo, window)?;
+        Ok(echo::by_function(&counts, &names, &rules, echo::ECHOES))
+    };
+    WINDOWS.into_iter().map(of_window).collect()
+}
+
+fn lists(ways: &Ways) -> String {
+    let mut text = String::new();
+    for (name, figures) in NAMES.iter().zip(ways) {
+        for (window, functions) in WINDOWS.iter().zip(figures) {
+            let total: f64 = functions.values().sum();
+            let head = format!("{name}, window {window} {total:.0}");
+            text += &functions::of_one(&head, functions);
+        }
+    }
+    text
+}
