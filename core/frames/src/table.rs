@@ -94,9 +94,10 @@ impl FrameTable {
 
     #[inline]
     fn section(&self, frame: FrameNo) -> Option<&Section> {
-        self.sections[..self.len]
-            .iter()
-            .find(|section| frame.wrapping_sub(section.first) < section.infos.len() as u64)
+        let holds =
+            |section: &&Section| frame.wrapping_sub(section.first) < section.infos.len() as u64;
+        let first = Some(&self.sections[0]).filter(holds);
+        first.or_else(|| self.sections[..self.len].iter().find(holds))
     }
 
     /// Whether one section describes all of these frames.
@@ -194,8 +195,8 @@ impl FrameTable {
 
     /// Records that a free frame holds zeros.
     pub(crate) fn note_zero(&self, frame: FrameNo) {
-        for (_, word, bits) in self.zero_words_of(frame, 1) {
-            word.fetch_or(bits, Relaxed);
+        if let Some((word, bit)) = self.zero_bit(frame) {
+            word.fetch_or(bit, Relaxed);
         }
     }
 
@@ -225,7 +226,19 @@ impl FrameTable {
     /// Tells whether the frame is known to hold zeros, and forgets it.
     #[inline]
     pub(crate) fn take_zero(&self, frame: FrameNo) -> bool {
-        self.forget_zeros(frame, 1) != 0
+        let Some((word, bit)) = self.zero_bit(frame) else {
+            return false;
+        };
+        word.load(Relaxed) & bit != 0 && word.fetch_and(!bit, Relaxed) & bit != 0
+    }
+
+    /// The known-zero bit of one frame, and the word that holds it.
+    #[inline]
+    fn zero_bit(&self, frame: FrameNo) -> Option<(&'static AtomicU64, u64)> {
+        let section = self.section(frame)?;
+        let index = frame / WORD_FRAMES - section.first / WORD_FRAMES;
+        let word = section.zeros.get(index as usize)?;
+        Some((word, 1 << (frame % WORD_FRAMES)))
     }
 }
 
