@@ -35,15 +35,21 @@ impl Buddy {
         self.split(table, found, order)
     }
 
-    /// Single frames into all of `to`, or as many as there are; returns how many.
+    /// Single frames into `to`; returns how many, none only where there are none.
     ///
-    /// Takes whole blocks where they fit, smallest first, so a batch costs little more
-    /// than one frame while memory is in large pieces.
+    /// Takes whole blocks, smallest first, so a batch costs little more than one frame while
+    /// memory is in large pieces. Only for its first frames it breaks a block: what remains of one
+    /// that was broken for the last of them would be pieces of all sizes, with which the next
+    /// batch starts and has to break a block again, and so on for good. What it leaves is larger
+    /// than its room, so two batches in a row still bring as much as one that is full.
     pub fn take_frames(&mut self, table: &FrameTable, to: &mut [FrameNo]) -> usize {
         let mut taken = 0;
         while let Some(room) = (to.len() - taken).checked_ilog2() {
             let Some(found) = self.smallest(0) else { break };
             let order = found.min(room as u8);
+            if order < found && taken > 0 {
+                break;
+            }
             let Some(first) = self.split(table, found, order) else {
                 break;
             };

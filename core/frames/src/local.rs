@@ -195,7 +195,7 @@ impl LocalFrames {
         };
         self.counts.returns.add(1);
         let mut batch = [0; BATCH];
-        let taken = stack.take_oldest(&mut batch);
+        let taken = stack.take_oldest(&mut batch[..batch_to_give(stack)]);
         backing.zones().give(backing.table(), &batch[..taken]);
         if let Err(frame) = stack.push(frame) {
             backing.zones().give(backing.table(), &[frame]);
@@ -239,6 +239,22 @@ impl LocalFrames {
     pub(crate) fn zeroed_room(&self) -> usize {
         self.zeroed.limit().saturating_sub(self.zeroed.len())
     }
+}
+
+/// How many of the frames that rested longest go back together: a batch, but if its last ones lie
+/// in order, up or down, without those that begin a block of its size, which the next batch most
+/// likely completes. A block that goes back whole is one step for the zone, its pieces are many.
+fn batch_to_give<const N: usize>(stack: &Stack<N>) -> usize {
+    const BLOCK: u64 = BATCH as u64;
+    let (Some(before), Some(last)) = (stack.get(BATCH - 2), stack.get(BATCH - 1)) else {
+        return BATCH;
+    };
+    let begun = match (before.checked_sub(last), last.checked_sub(before)) {
+        (_, Some(1)) => (last + 1) % BLOCK,
+        (Some(1), _) => last.wrapping_neg() % BLOCK,
+        _ => 0,
+    };
+    BATCH - begun as usize
 }
 
 impl Default for LocalFrames {

@@ -269,7 +269,7 @@ impl<L: ZoneLock> Zones<L> {
     }
 
     /// Gives single frames back, to the zones that they are from. Those that follow each
-    /// other go as one extent.
+    /// other, up or down, go as one extent.
     pub fn give(&self, table: &FrameTable, frames: &[FrameNo]) {
         // Touch all words first, so that the processor waits for their lines together.
         for &frame in frames {
@@ -283,8 +283,10 @@ impl<L: ZoneLock> Zones<L> {
             let (batch, others) = rest.split_at(own.max(1));
             rest = others;
             self.slots[zone].with(|zone| {
-                for run in batch.chunk_by(|frame, next| frame + 1 == *next) {
-                    zone.give(table, run[0], run.len() as u64);
+                // No frame comes twice, so steps of one never turn round.
+                for run in batch.chunk_by(|frame, next| frame.abs_diff(*next) == 1) {
+                    let first = run[0].min(run[run.len() - 1]);
+                    zone.give(table, first, run.len() as u64);
                 }
             });
         }

@@ -45,6 +45,30 @@ fn a_batch_that_goes_back_is_the_one_that_rested_longest() {
 }
 
 #[test]
+fn frames_in_order_go_back_by_whole_blocks_wherever_they_begin() {
+    // The first frame lies within a block of a batch, the last ones are not given back yet.
+    let pieces_of_an_end = u64::from(BATCH.ilog2());
+    for (kept, is_descending) in (1..BATCH).flat_map(|kept| [(kept, false), (kept, true)]) {
+        let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
+        let take = |_| cpu.alloc(&memory, ORDINARY).unwrap();
+        let mut frames: Vec<_> = (0..7 * BATCH).map(take).collect();
+        let mut given: Vec<_> = frames.drain(kept..kept + 6 * BATCH).collect();
+        if is_descending {
+            given.reverse();
+        }
+        for frame in given {
+            cpu.free(&memory, frame);
+            let blocks = memory.zones().stats().next().unwrap().blocks;
+            let pieces: u64 = blocks[..BATCH.ilog2() as usize].iter().sum();
+            assert!(
+                pieces <= pieces_of_an_end,
+                "{pieces} behind {kept} frames, down: {is_descending}"
+            );
+        }
+    }
+}
+
+#[test]
 fn nothing_is_zeroed_twice() {
     let (memory, cpu) = (memory(ram(&[(0, 1024)])), LocalFrames::new());
     while cpu.zero_one(&memory) {}

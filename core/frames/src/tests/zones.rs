@@ -77,14 +77,33 @@ fn exhaustion_is_none_and_requests_out_of_range_are_refused() {
 }
 
 #[test]
-fn a_batch_takes_small_blocks_first_and_large_ones_whole() {
+fn a_batch_takes_small_blocks_first_and_breaks_no_large_one_for_the_rest() {
     let (table, zones) = ram(&[(0, 1024 + 3)]);
     let mut batch = [0; 32];
-    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 32);
+    assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 3);
     assert_eq!(&batch[..3], &[1026, 1024, 1025]);
+    for first in [0, 32, 64] {
+        assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 32);
+        assert!(batch.iter().copied().eq(first..first + 32), "a whole block");
+    }
     let blocks = zones.stats().next().unwrap().blocks;
-    let fewest = u64::from((1027_u64 - 32).count_ones());
+    let fewest = u64::from((1024_u64 - 96).count_ones());
     assert_eq!(blocks.iter().sum::<u64>(), fewest);
+}
+
+#[test]
+fn two_batches_in_a_row_bring_a_full_one_whatever_the_pieces() {
+    for fragments in 1..32 {
+        let (table, zones) = ram(&[(0, 1024 + fragments)]);
+        let mut batch = [0; 32];
+        let mut take = || zones.take(&table, &mut batch, Urgency::Ordinary, HERE);
+        let mut last = take();
+        for _ in 0..8 {
+            let next = take();
+            assert!(last + next >= 32, "{last} and {next} of {fragments} more");
+            last = next;
+        }
+    }
 }
 
 #[test]
@@ -131,7 +150,8 @@ fn the_reserve_is_for_critical_requests_and_leaves_frame_by_frame() {
     let (table, zones) = ram(&[(0, 1024)]);
     let reserve = zones.reserve();
     let mut batch = [0; 1024];
-    let taken = zones.take(&table, &mut batch, Urgency::Ordinary, HERE);
+    let mut take = || zones.take(&table, &mut batch, Urgency::Ordinary, HERE);
+    let taken: usize = core::iter::from_fn(|| Some(take()).filter(|&taken| taken > 0)).sum();
     assert_eq!(taken as u64, 1024 - reserve);
     assert_eq!(zones.take(&table, &mut batch, Urgency::Ordinary, HERE), 0);
     assert!(
