@@ -213,7 +213,7 @@ impl Tree {
     #[inline(always)]
     pub(super) fn table_of(&mut self, at: VirtAddr, level: u32) -> Result<&Table, NoLeaf> {
         let mut frame = self.root;
-        for above in (level + 1..=ROOT_LEVEL).rev() {
+        for above in (level + 1..ROOT_LEVEL + 1).rev() {
             // SAFETY: **Tables**: `frame` is the root or was linked by a table.
             let slot = unsafe { &table_at(frame)[index(at, above)] };
             let link = slot.load(Relaxed);
@@ -249,7 +249,7 @@ impl Tree {
     }
 
     /// The entries from `at` to the end of its last-level table, which is made if need be.
-    #[inline]
+    #[inline(never)] // The loops over many entries, for which it is called, want the registers.
     pub fn leaf_slots(&mut self, at: VirtAddr) -> Result<&[AtomicU64], NoLeaf> {
         Ok(&self.leaf_table(at)?[index(at, 0)..])
     }

@@ -8,9 +8,10 @@ use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
 use cred::Resource;
 use mach::mem::{LARGE_PAGE_BYTES, LargePage, Leaf, Mapping, NoLeaf, Page, PageTable, Prot};
-use vma::{Area, Backing};
+use vma::{Area, AreaMap, Backing};
 
 use super::address_space::{State, prot};
+use super::commit::Promise;
 use super::run::Run;
 use super::{AddressSpace, Object, Rights, Sharing};
 
@@ -88,10 +89,37 @@ impl AddressSpace {
     pub(super) fn fault_as(&self, address: VirtAddr, access: Access, reach: Reach) -> Result<()> {
         let table = self.table().map_err(|_| FaultError::NotMapped)?;
         let at = address.page_floor();
+        let tried = self.attempt(table, at, access, reach, &mut Fetched::default())?;
+        let is_slow = match tried {
+            Step::Done => false,
+            step => self.fetch_and_retry(table, at, access, reach, step)?,
+        };
+        let count = if is_slow {
+            &self.slow_faults
+        } else {
+            &self.quick_faults
+        };
+        count.fetch_add(1, Relaxed);
+        sched::current().count_fault(is_slow);
+        Ok(())
+    }
+
+    /// Gets what the first try asked for, and tries until nothing is missing; says whether an
+    /// object had to fetch a page.
+    #[cold]
+    #[inline(never)]
+    fn fetch_and_retry(
+        &self,
+        table: &PageTable,
+        at: VirtAddr,
+        access: Access,
+        reach: Reach,
+        mut step: Step,
+    ) -> Result<bool> {
         let mut fetched = Fetched::default();
         loop {
-            match self.attempt(table, at, access, reach, &mut fetched)? {
-                Step::Done => break,
+            match step {
+                Step::Done => return Ok(fetched.page.is_some()),
                 Step::Fetch(wanted) => {
                     let page = wanted.object.memory.page(wanted.index, wanted.sharing)?;
                     fetched.page = Some((wanted, page));
@@ -104,20 +132,13 @@ impl AddressSpace {
                     }
                 }
             }
+            step = self.attempt(table, at, access, reach, &mut fetched)?;
         }
-        let is_slow = fetched.page.is_some();
-        let count = if is_slow {
-            &self.slow_faults
-        } else {
-            &self.quick_faults
-        };
-        count.fetch_add(1, Relaxed);
-        sched::current().count_fault(is_slow);
-        Ok(())
     }
 
-    /// One try under the lock, with what the last try asked for.
-    #[inline]
+    /// One try under the lock, with what the last try asked for. Inlined, for the first one asked
+    /// for nothing and has nothing to hand on.
+    #[inline(always)]
     fn attempt(
         &self,
         table: &PageTable,
@@ -134,13 +155,20 @@ impl AddressSpace {
         {
             return Ok(Step::Wait);
         }
-        if state.areas.find(at).is_none() {
-            grow_stack(&mut state, at)?;
-        }
         let State {
-            areas, run, large, ..
+            areas,
+            run,
+            large,
+            promise,
+            ..
         } = &mut *state;
-        let area = areas.find(at).ok_or(FaultError::NotMapped)?;
+        let area = match areas.find(at) {
+            Some(area) => area,
+            None => {
+                grow_stack(areas, promise, at)?;
+                areas.find(at).ok_or(FaultError::NotMapped)?
+            }
+        };
         if !permits(area.access, access) && !reach.extends_to(area, access) {
             return Err(FaultError::Forbidden);
         }
@@ -202,6 +230,10 @@ impl Fault<'_> {
 
     /// A page is there: allow what may be allowed, or copy it. It may also be that another
     /// CPU was faster, and this one only has to look again.
+    ///
+    /// Not inlined, nor is [`Fault::show`]: a first touch of fresh memory would set up their
+    /// frames and registers too.
+    #[inline(never)]
     fn upgrade(&self, leaf: &Leaf<'_>, mapping: Mapping) -> Result<()> {
         let (area, at) = (self.area, self.at);
         let rights = prot(area.access);
@@ -232,6 +264,7 @@ impl Fault<'_> {
     }
 
     /// Maps the page of an object where nothing is mapped.
+    #[inline(never)]
     fn show(&self, leaf: &Leaf<'_>, backing: &Backing<Object>) -> Result<Step> {
         let index = (backing.offset + (self.at - self.area.start)) / PAGE;
         let sharing = if self.area.traits.shared {
@@ -327,8 +360,9 @@ fn permits(rights: Rights, access: Access) -> bool {
 }
 
 /// Extends a stack down to `at`, if one lies above and its limit allows.
-fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
-    let stack = state.areas.above(at).filter(|area| area.traits.grows_down);
+#[cold]
+fn grow_stack(areas: &mut AreaMap<Object>, promise: &mut Promise, at: VirtAddr) -> Result<()> {
+    let stack = areas.above(at).filter(|area| area.traits.grows_down);
     let (start, end, promised) = stack
         .map(|area| (area.start, area.end, area.traits.promised))
         .ok_or(FaultError::NotMapped)?;
@@ -337,18 +371,13 @@ fn grow_stack(state: &mut State, at: VirtAddr) -> Result<()> {
         return Err(FaultError::NotMapped);
     }
     let below = start.0.saturating_sub(vma::STACK_GAP_BYTES).min(at.0);
-    if state
-        .areas
-        .overlapping(VirtAddr(below)..start)
-        .next()
-        .is_some()
-    {
+    if areas.overlapping(VirtAddr(below)..start).next().is_some() {
         return Err(FaultError::NotMapped);
     }
     if promised {
-        let grown = state.promise.grow(start - at);
+        let grown = promise.grow(start - at);
         grown.map_err(|_| FaultError::NotMapped)?;
     }
-    state.areas.grow_down(start, at);
+    areas.grow_down(start, at);
     Ok(())
 }
