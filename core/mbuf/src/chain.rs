@@ -225,6 +225,14 @@ impl Chain {
         }
     }
 
+    /// All bytes, writable, if they lie in one part that nobody shares.
+    pub fn as_single_mut(&mut self) -> Option<&mut [u8]> {
+        match &mut self.parts {
+            Parts::Few([Some(only), None]) => only.bytes_mut(),
+            _ => None,
+        }
+    }
+
     /// Puts `bytes` of writable header in front of the first part, which may be shared;
     /// `None` if the chain is empty or its first part has no such headroom.
     #[inline]

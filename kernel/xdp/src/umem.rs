@@ -14,8 +14,9 @@ use xdp::{Descriptor, UmemRequest};
 
 /// All pinned memory together is at most this share of the machine's.
 const MEMORY_SHARE: usize = 4;
-/// Bytes kept free in front of a frame, for a VLAN's tag.
-const TAG_BYTES: usize = 4;
+/// Bytes kept free in front of a frame, for a VLAN's tag and a device's header: without them each frame
+/// would be a chain of buffers.
+const HEADROOM: usize = 64;
 
 /// The limit is on what all sockets pin together: memory is the machine's.
 static PAGES_HELD: AtomicUsize = AtomicUsize::new(0);
@@ -115,7 +116,7 @@ impl Umem {
         let (page, mut offset) = self.place(frame.address)?;
         let mut left = frame.len as usize;
         let mut chain = Chain::new();
-        let mut headroom = TAG_BYTES;
+        let mut headroom = HEADROOM;
         while left != 0 {
             let mut part = packet_pool().alloc()?;
             part.reserve(core::mem::take(&mut headroom));
