@@ -13,3 +13,21 @@ pub trait SharedMemory {
     /// Copies all of `from` to `at`.
     fn write(&self, at: usize, from: &[u8]);
 }
+
+impl<M: SharedMemory + ?Sized> SharedMemory for &M {
+    fn load(&self, at: usize) -> u32 {
+        (**self).load(at)
+    }
+
+    fn store(&self, at: usize, value: u32) {
+        (**self).store(at, value);
+    }
+
+    fn read(&self, at: usize, to: &mut [u8]) {
+        (**self).read(at, to);
+    }
+
+    fn write(&self, at: usize, from: &[u8]) {
+        (**self).write(at, from);
+    }
+}

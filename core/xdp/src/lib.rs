@@ -38,6 +38,7 @@
 #![forbid(unsafe_code)]
 
 mod descriptor;
+mod program;
 mod receive;
 mod ring;
 mod statistics;
@@ -45,6 +46,7 @@ mod transmit;
 mod umem;
 
 pub use descriptor::{DESCRIPTOR_BYTES, Descriptor};
+pub use program::{ProgramConsumer, ProgramProducer};
 pub use receive::{Dropped, Receiver};
 pub use ring::{Consumer, Entry, Geometry, NEED_WAKEUP, Producer, offset};
 pub use statistics::Statistics;

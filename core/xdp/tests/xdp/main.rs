@@ -3,6 +3,7 @@
 
 mod geometry;
 mod hostile;
+mod program;
 mod random;
 mod receive;
 mod transmit;
