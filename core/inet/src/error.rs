@@ -1,5 +1,7 @@
 //! Why a socket call failed.
 
+use core::fmt;
+
 /// Why a socket call failed. The Linux layer maps each to one errno.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Error {
@@ -50,3 +52,35 @@ pub enum Error {
     /// A limit on sockets or buffers is reached (ENOBUFS).
     NoBuffers,
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::BadSocket => "no such socket",
+            Self::InvalidState => "not possible in this state",
+            Self::WouldBlock => "nothing there, or no room, for now",
+            Self::InProgress => "already connecting",
+            Self::AlreadyConnected => "already connected",
+            Self::NotConnected => "not connected",
+            Self::DestinationRequired => "a destination is required",
+            Self::AddressInUse => "address in use",
+            Self::AddressNotAvailable => "address not available",
+            Self::NetworkUnreachable => "network unreachable",
+            Self::HostUnreachable => "host unreachable",
+            Self::ProtocolUnreachable => "protocol unreachable",
+            Self::HostDown => "host is down",
+            Self::Protocol => "protocol error",
+            Self::Prohibited => "prohibited on the way",
+            Self::ConnectionRefused => "connection refused",
+            Self::ConnectionReset => "connection reset by the peer",
+            Self::ConnectionAborted => "connection aborted",
+            Self::BrokenPipe => "sending is over",
+            Self::TimedOut => "timed out",
+            Self::MessageTooLong => "message too long",
+            Self::BroadcastNotAllowed => "broadcast not allowed",
+            Self::NoBuffers => "no buffers",
+        })
+    }
+}
+
+impl core::error::Error for Error {}

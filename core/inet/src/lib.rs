@@ -61,6 +61,7 @@
 //! peek_with(id, skip, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
 //! send_to(env, id, Option<Endpoint> or SendOptions, len, &mut |space: &mut [u8]| -> usize)
 //!                                     -> Result<usize>
+//! send_chain_to(env, id, Option<Endpoint> or SendOptions, Chain) -> Result<()>   no copy
 //! recv_from(id) -> Result<Datagram>   { from, to, hop_limit, tos, payload: Chain, segment_bytes }
 //! peek_from(id) -> Result<&Datagram>
 //! shutdown(env, id, Shutdown::{Read, Write, Both})

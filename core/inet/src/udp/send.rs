@@ -76,6 +76,34 @@ impl Stack {
         Ok(len)
     }
 
+    /// Sends `payload` as one datagram, without copying it, unless an error waits, which is
+    /// returned.
+    pub fn send_chain_to<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        send: impl Into<SendOptions>,
+        payload: Chain,
+    ) -> Result<(), Error> {
+        if let Some(error) = self.sockets.udp_mut(id)?.error.take() {
+            return Err(error);
+        }
+        let send = SendOptions {
+            segment_bytes: Some(0),
+            ..send.into()
+        };
+        let plan = self.plan_message(env, id, &send, payload.len())?;
+        let destination = &mut self.sockets.udp_mut(id)?.destination;
+        let mut cx = Context {
+            now: env.now(),
+            env,
+            net: &mut self.net,
+        };
+        cx.post(&plan, payload, destination);
+        self.deliver_loopback(env);
+        Ok(())
+    }
+
     /// Whether a message of `len` bytes could be sent now; the socket has a port then.
     ///
     /// Errors: those of the address and of the length.
