@@ -1,0 +1,154 @@
+//! An AF_XDP socket that is bound to a link.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::net::sockopt::{
+    set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
+    set_xdp_umem_fill_ring_size, set_xdp_umem_reg, xdp_mmap_offsets, xdp_statistics,
+};
+use rustix::net::xdp::{
+    SocketAddrXdp, SocketAddrXdpFlags, XdpMmapOffsets, XdpRingOffset, XdpStatistics, XdpUmemReg,
+    XdpUmemRegFlags,
+};
+use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send, socket_with};
+use xdp::{Entry, Geometry, offset};
+
+use crate::exchange::{Exchange, Rings};
+use crate::ring::RingMemory;
+use crate::umem::{CHUNK_BYTES, Umem};
+
+/// Where mmap(2) finds the rings (XDP_PGOFF_*, XDP_UMEM_PGOFF_*).
+const RX_OFFSET: u64 = 0;
+const TX_OFFSET: u64 = 0x8000_0000;
+const FILL_OFFSET: u64 = 0x1_0000_0000;
+const COMPLETION_OFFSET: u64 = 0x1_8000_0000;
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// How large a socket's rings and memory are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Setup {
+    /// Entries of each ring, a power of two.
+    pub entries: u32,
+    /// Chunks of packet memory; even, so that they fill pages.
+    pub chunks: usize,
+    /// Chunks that are kept for what passes through.
+    pub reserve: usize,
+}
+
+/// A link's frames. Dropping it gives them back to the kernel's network stack.
+///
+/// It and its exchange may be dropped in any order: the kernel keeps the pages of the packet memory that it
+/// was told of, wherever the program maps what then.
+#[derive(Debug)]
+pub struct XdpSocket(OwnedFd);
+
+impl XdpSocket {
+    /// Takes the link with this number (see [`Interface`](crate::Interface)).
+    ///
+    /// Errors: those of the system, `Unsupported` where rings are laid out in another way.
+    pub fn open(link: u32, setup: Setup) -> io::Result<(Self, Exchange<RingMemory>)> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+        let umem = Umem::new(setup.chunks, setup.reserve)?;
+        register(socket.as_fd(), &umem)?;
+        let rings = map(socket.as_fd(), setup.entries)?;
+        let exchange = Exchange::new(umem, rings, setup.entries);
+        let mut exchange = exchange.ok_or(io::ErrorKind::InvalidInput)?;
+        exchange.supply();
+        let address = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP, link, 0);
+        bind(&socket, &address)?;
+        Ok((Self(socket), exchange))
+    }
+
+    /// Has the kernel send what was submitted. What the link does not take now goes out later by
+    /// itself.
+    ///
+    /// Errors: `NetworkDown` without the link.
+    pub fn kick(&self) -> io::Result<()> {
+        match send(&self.0, &[], SendFlags::DONTWAIT) {
+            Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Waits until frames have come, or for so many nanoseconds. A signal ends the wait.
+    ///
+    /// Errors: `NetworkDown` without the link.
+    pub fn wait(&self, most_nanos: Option<u64>) -> io::Result<()> {
+        let most = most_nanos.map(|nanos| Timespec {
+            tv_sec: (nanos / NANOS_PER_SEC) as _,
+            tv_nsec: (nanos % NANOS_PER_SEC) as _,
+        });
+        let mut files = [PollFd::new(&self.0, PollFlags::IN)];
+        match poll(&mut files, most.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        match files[0]
+            .revents()
+            .intersects(PollFlags::ERR | PollFlags::HUP)
+        {
+            true => Err(Errno::NETDOWN.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// What went wrong in the kernel so far.
+    pub fn statistics(&self) -> io::Result<XdpStatistics> {
+        Ok(xdp_statistics(&self.0)?)
+    }
+}
+
+impl AsFd for XdpSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
+
+fn register(socket: BorrowedFd<'_>, umem: &Umem) -> io::Result<()> {
+    let memory = XdpUmemReg {
+        addr: umem.address() as u64,
+        len: umem.bytes() as u64,
+        chunk_size: CHUNK_BYTES as u32,
+        headroom: 0,
+        flags: XdpUmemRegFlags::empty(),
+        tx_metadata_len: 0,
+    };
+    Ok(set_xdp_umem_reg(socket, memory)?)
+}
+
+fn map(socket: BorrowedFd<'_>, entries: u32) -> io::Result<Rings<RingMemory>> {
+    set_xdp_umem_fill_ring_size(socket, entries)?;
+    set_xdp_umem_completion_ring_size(socket, entries)?;
+    set_xdp_rx_ring_size(socket, entries)?;
+    set_xdp_tx_ring_size(socket, entries)?;
+    if !are_ours(&xdp_mmap_offsets(socket)?) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    let map = |entry, at| {
+        let geometry = Geometry::check(entries, entry).ok_or(io::ErrorKind::InvalidInput)?;
+        RingMemory::map(socket, geometry.bytes(), at)
+    };
+    Ok(Rings {
+        fill: map(Entry::Address, FILL_OFFSET)?,
+        completion: map(Entry::Address, COMPLETION_OFFSET)?,
+        rx: map(Entry::Descriptor, RX_OFFSET)?,
+        tx: map(Entry::Descriptor, TX_OFFSET)?,
+    })
+}
+
+/// Whether words and entries lie where `core/xdp` has them. They always have in Linux.
+fn are_ours(offsets: &XdpMmapOffsets) -> bool {
+    let ours = XdpRingOffset {
+        producer: offset::PRODUCER as u64,
+        consumer: offset::CONSUMER as u64,
+        desc: offset::ENTRIES as u64,
+        flags: Some(offset::FLAGS as u64),
+    };
+    let rings = [offsets.rx, offsets.tx, offsets.fr, offsets.cr];
+    rings.iter().all(|ring| *ring == ours)
+}
