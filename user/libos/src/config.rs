@@ -1,0 +1,99 @@
+//! What a program chooses about a queue.
+
+use std::fmt;
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use inet::{Cidr, Config, MemoryLimits};
+use rt::{CHUNK_BYTES, Setup};
+
+/// An IPv4 address with its network, as `10.0.2.61/24`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Address(pub(crate) Cidr);
+
+impl Address {
+    /// `None` if the prefix is longer than an address.
+    pub fn new(host: Ipv4Addr, prefix_len: u8) -> Option<Self> {
+        Cidr::new(host, prefix_len).map(Self)
+    }
+}
+
+/// The text is no address with its network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoAddress;
+
+impl fmt::Display for NoAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("no IPv4 address with its network, as 10.0.2.61/24")
+    }
+}
+
+impl std::error::Error for NoAddress {}
+
+impl FromStr for Address {
+    type Err = NoAddress;
+
+    fn from_str(text: &str) -> Result<Self, NoAddress> {
+        let (host, prefix_len) = text.split_once('/').ok_or(NoAddress)?;
+        let host = host.parse().map_err(|_| NoAddress)?;
+        let prefix_len = prefix_len.parse().map_err(|_| NoAddress)?;
+        Self::new(host, prefix_len).ok_or(NoAddress)
+    }
+}
+
+/// A queue to be opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct QueueConfig {
+    /// The link's name. While the queue is open all of its frames are the program's.
+    pub link: String,
+    /// The program's address on it. The kernel's stack may have the same, and has it when the
+    /// program is gone.
+    pub address: Address,
+    /// The way to all other networks.
+    pub gateway: Option<Ipv4Addr>,
+    /// Entries of each ring: frames that wait for the program, and that are on their way. A power
+    /// of two.
+    pub ring_entries: u32,
+    /// Chunks of packet memory, of 2 KiB each; even. They are pinned (RLIMIT_MEMLOCK).
+    pub chunks: usize,
+    /// Sockets at most.
+    pub sockets_max: usize,
+}
+
+impl QueueConfig {
+    /// What suits a server.
+    pub fn new(link: &str, address: Address) -> Self {
+        Self {
+            link: link.into(),
+            address,
+            gateway: None,
+            ring_entries: 512,
+            chunks: 4096,
+            sockets_max: 16 * 1024,
+        }
+    }
+
+    pub(crate) fn setup(&self) -> Setup {
+        Setup {
+            entries: self.ring_entries,
+            chunks: self.chunks,
+            reserve: self.chunks / RESERVE_SHARE,
+        }
+    }
+
+    /// The stack's limits: streams and datagrams together leave a part of the packet memory to
+    /// what passes through.
+    pub(crate) fn stack(&self) -> Config {
+        let bytes = self.chunks * CHUNK_BYTES;
+        Config {
+            sockets_max: self.sockets_max,
+            tcp_memory: MemoryLimits::below(bytes / 2),
+            udp_memory: MemoryLimits::below(bytes / 4),
+            buffer_growth_max: bytes / 4,
+            ..Config::default()
+        }
+    }
+}
+
+/// This part of the chunks is for what passes through.
+const RESERVE_SHARE: usize = 16;

@@ -1,0 +1,174 @@
+//! A link, its rings and a stack, and the loop that runs them.
+
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use base::Instant;
+use inet::{Endpoint, Error, Stats};
+use mbuf::{Chain, Mbuf};
+use rt::{Counts, Interface, RingMemory, XdpSocket};
+
+use crate::config::QueueConfig;
+use crate::event::Event;
+use crate::socket::{Connection, Listener, UdpSocket};
+use crate::station::Station;
+
+/// While frames wait for their link the loop looks this often whether their chunks came back.
+const PATIENCE_NANOS: u64 = 10_000_000;
+
+/// Everything of one link, and the only one who has it: a queue belongs to one thread at a time.
+pub struct Queue {
+    socket: XdpSocket,
+    station: Station<RingMemory>,
+}
+
+impl Queue {
+    /// Takes a link.
+    ///
+    /// Errors: those of the system: no such link, somebody has it, no right to
+    /// (CAP_NET_RAW), a limit on pinned memory; `InvalidInput` for a configuration that cannot be.
+    pub fn open(config: &QueueConfig) -> io::Result<Self> {
+        let link = Interface::find(&config.link)?;
+        let mtu = u16::try_from(link.mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let mut seed = [0; 16];
+        rt::random(&mut seed)?;
+        let [low, high] = split(seed);
+        let (socket, exchange) = XdpSocket::open(link.index, config.setup())?;
+        let mut station = Station::new(exchange, link.mac, mtu, config.stack(), [low, high]);
+        station.set_address(config.address, config.gateway);
+        Ok(Self { socket, station })
+    }
+
+    /// Sends what the program has sent since the last call, and receives until there is something for it
+    /// ([`receive`](Self::receive)), waiting for at most `timeout`. It may come back without.
+    ///
+    /// Errors: the link is gone.
+    pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        let end = timeout.map(|timeout| later(now(), timeout));
+        loop {
+            if self.station.exchange().submit() {
+                self.socket.kick()?;
+            }
+            let now = now();
+            let taken = self.station.turn(now);
+            if self.station.has_events() || end.is_some_and(|end| end <= now) {
+                return Ok(());
+            }
+            if taken == 0 {
+                self.wait(now, end)?;
+            }
+        }
+    }
+
+    fn wait(&mut self, now: Instant, end: Option<Instant>) -> io::Result<()> {
+        // What a timer has sent.
+        if self.station.exchange().submit() {
+            return self.socket.kick();
+        }
+        let due = self.station.next_deadline();
+        let nanos_to = |then: Instant| then.since(now).as_nanos();
+        let patience = (self.station.exchange().in_flight() != 0).then_some(PATIENCE_NANOS);
+        let waits = [due.map(nanos_to), end.map(nanos_to), patience];
+        self.socket.wait(waits.into_iter().flatten().min())
+    }
+
+    /// The next thing that happened to a socket of the queue; `None` when it is time to
+    /// [`poll`](Self::poll).
+    #[inline]
+    pub fn receive(&mut self) -> Option<Event> {
+        self.station.receive()
+    }
+
+    /// Receives datagrams to a port; zero picks one.
+    pub fn bind(&mut self, port: u16) -> Result<UdpSocket, Error> {
+        self.station.bind(port)
+    }
+
+    /// Sends a datagram, which is given away: not copied, if it is in one piece.
+    #[inline]
+    pub fn send_to(&mut self, socket: UdpSocket, to: Endpoint, data: Chain) -> Result<(), Error> {
+        self.station.send_to(socket, to, data)
+    }
+
+    /// Sends a datagram of bytes that are copied.
+    pub fn send_bytes_to(
+        &mut self,
+        socket: UdpSocket,
+        to: Endpoint,
+        bytes: &[u8],
+    ) -> Result<(), Error> {
+        self.station.send_bytes_to(socket, to, bytes)
+    }
+
+    /// Lets peers connect to a port; `backlog` of them wait until they are received.
+    pub fn listen(&mut self, port: u16, backlog: usize) -> Result<Listener, Error> {
+        self.station.listen(port, backlog)
+    }
+
+    /// Asks a peer; [`Event::Connected`] or [`Event::Lost`] follows.
+    pub fn connect(&mut self, host: Ipv4Addr, port: u16) -> Result<Connection, Error> {
+        self.station.connect(Endpoint::v4(host, port))
+    }
+
+    /// Sends what there is room for of `data`, not copied, and leaves the rest in it;
+    /// [`Event::Sendable`] follows then.
+    ///
+    /// Errors: `WouldBlock` if there is none.
+    pub fn send(&mut self, connection: Connection, data: &mut Chain) -> Result<usize, Error> {
+        self.station.send(connection, data)
+    }
+
+    /// Sends what there is room for of bytes that are copied.
+    ///
+    /// Errors: `WouldBlock` if there is none; [`Event::Sendable`] follows.
+    pub fn send_bytes(&mut self, connection: Connection, bytes: &[u8]) -> Result<usize, Error> {
+        self.station.send_bytes(connection, bytes)
+    }
+
+    /// Lets a connection go: what was sent still reaches the peer. Its name is dead.
+    pub fn close(&mut self, connection: Connection) -> Result<(), Error> {
+        self.station.close(connection)
+    }
+
+    /// Receives no more datagrams.
+    pub fn unbind(&mut self, socket: UdpSocket) -> Result<(), Error> {
+        self.station.unbind(socket)
+    }
+
+    /// Lets no more peers connect.
+    pub fn stop_listening(&mut self, listener: Listener) -> Result<(), Error> {
+        self.station.stop_listening(listener)
+    }
+
+    /// An empty buffer of packet memory, with room for headers in front; `None` while memory is
+    /// scarce.
+    pub fn buffer(&mut self) -> Option<Mbuf> {
+        self.station.buffer()
+    }
+
+    /// What happened to frames on their way through the rings.
+    pub fn counts(&mut self) -> Counts {
+        self.station.exchange().counts().clone()
+    }
+
+    /// What the stack did and dropped.
+    pub fn stats(&self) -> &Stats {
+        self.station.stats()
+    }
+}
+
+fn now() -> Instant {
+    Instant::from_nanos(rt::monotonic_nanos())
+}
+
+fn later(now: Instant, timeout: Duration) -> Instant {
+    let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+    Instant::from_nanos(now.as_nanos().saturating_add(nanos))
+}
+
+fn split(seed: [u8; 16]) -> [u64; 2] {
+    let (words, _) = seed.as_chunks();
+    let mut words = words.iter().map(|word| u64::from_ne_bytes(*word));
+    [0; 2].map(|zero: u64| words.next().unwrap_or(zero))
+}

@@ -1,0 +1,118 @@
+//! Which sockets may have something for the program, in the order in which it came.
+//!
+//! A socket stands in the list once, until it has nothing more; one that was closed meanwhile is
+//! passed over. So the list is no longer than the sockets that there are, and those closed in one
+//! batch. Connections that no listener has handed out yet are not known here: what happens to them is
+//! asked for when they are.
+
+use std::collections::VecDeque;
+
+use inet::SocketId;
+
+/// What is known of a socket.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// Datagrams.
+    Udp,
+    /// Peers connect to it.
+    Listener,
+    /// A stream.
+    Stream(Stream),
+}
+
+/// What a program was told, and waits for, of a stream.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Stream {
+    /// We have asked a peer that has not answered.
+    pub is_connecting: bool,
+    /// The program knows that the peer has sent all.
+    pub is_ended: bool,
+    /// A send did not take all.
+    pub is_starved: bool,
+}
+
+struct Known {
+    id: SocketId,
+    kind: Kind,
+    is_listed: bool,
+}
+
+/// See the module.
+#[derive(Default)]
+pub struct Readiness {
+    /// By their slots in the stack, which are few and dense.
+    sockets: Vec<Option<Known>>,
+    list: VecDeque<SocketId>,
+}
+
+impl Readiness {
+    /// The program has a socket from now on.
+    pub fn add(&mut self, id: SocketId, kind: Kind) {
+        if self.sockets.len() <= id.index() {
+            self.sockets.resize_with(id.index() + 1, || None);
+        }
+        self.sockets[id.index()] = Some(Known {
+            id,
+            kind,
+            is_listed: false,
+        });
+    }
+
+    /// And no longer.
+    pub fn remove(&mut self, id: SocketId) {
+        if self.known(id).is_some() {
+            self.sockets[id.index()] = None;
+        }
+    }
+
+    #[inline]
+    fn known(&mut self, id: SocketId) -> Option<&mut Known> {
+        let known = self.sockets.get_mut(id.index())?.as_mut();
+        known.filter(|known| known.id == id)
+    }
+
+    /// The socket may have something.
+    #[inline]
+    pub fn note(&mut self, id: SocketId) {
+        if let Some(known) = self.known(id)
+            && !known.is_listed
+        {
+            known.is_listed = true;
+            self.list.push_back(id);
+        }
+    }
+
+    /// Whether any has.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// The first one that may have something, and what it is. It stays the first.
+    #[inline]
+    pub fn first(&mut self) -> Option<(SocketId, Kind)> {
+        loop {
+            let id = *self.list.front()?;
+            if let Some(known) = self.known(id) {
+                return Some((id, known.kind));
+            }
+            self.list.pop_front();
+        }
+    }
+
+    /// The first one has nothing more.
+    pub fn pop(&mut self) {
+        let id = self.list.pop_front();
+        if let Some(known) = id.and_then(|id| self.known(id)) {
+            known.is_listed = false;
+        }
+    }
+
+    /// What is known of a stream.
+    pub fn stream(&mut self, id: SocketId) -> Option<&mut Stream> {
+        match &mut self.known(id)?.kind {
+            Kind::Stream(stream) => Some(stream),
+            _ => None,
+        }
+    }
+}

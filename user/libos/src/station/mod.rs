@@ -1,0 +1,119 @@
+//! A stack and its rings, without the system: who drives it says what time it is, tells the kernel of
+//! frames and waits for them. [`Queue`](crate::Queue) does that in a program, tests do in theirs.
+//!
+//! `calls` is what a program asks for, `events` what it is handed.
+
+mod calls;
+mod events;
+
+use std::net::Ipv4Addr;
+
+use base::{Instant, SharedMemory};
+use inet::{Config, Offloads, Port, Stack, Stats};
+use mbuf::{Chain, Mbuf, RxFrame};
+use rt::Exchange;
+use wire::MacAddr;
+
+use crate::config::Address;
+use crate::world::World;
+
+/// Frames that are taken at once: enough to spread what a batch costs, few enough to stay in the
+/// cache.
+pub const BATCH_FRAMES: usize = 64;
+/// Room for the headers of TCP over IPv6 over Ethernet, with options.
+const HEADROOM: usize = 128;
+
+/// See the module.
+pub struct Station<M> {
+    stack: Stack,
+    world: World<M>,
+}
+
+impl<M: SharedMemory> Station<M> {
+    /// A host with an address on a link of its own.
+    pub fn new(
+        exchange: Exchange<M>,
+        mac: [u8; 6],
+        mtu: u16,
+        config: Config,
+        seed: [u64; 2],
+    ) -> Self {
+        let mut stack = Stack::new(config, seed);
+        stack.attach(Port {
+            mac: MacAddr(mac),
+            mtu,
+            offloads: Offloads::default(),
+        });
+        Self {
+            stack,
+            world: World::new(exchange),
+        }
+    }
+
+    /// Gives it an address and a way to other networks.
+    pub fn set_address(&mut self, address: Address, gateway: Option<Ipv4Addr>) {
+        self.stack.set_address(Some(address.0));
+        self.stack.set_gateway(gateway);
+    }
+
+    /// One turn: takes back what is sent, receives a batch, gives chunks for the next ones, runs what
+    /// is due. Returns how many frames came.
+    pub fn turn(&mut self, now: Instant) -> usize {
+        self.world.now = now;
+        self.world.exchange.complete();
+        let taken = self.take_batch();
+        // Also without a frame: there are none while no chunk is there, and one may have come home.
+        self.world.exchange.supply();
+        if self.next_deadline().is_some_and(|due| due <= now) {
+            self.stack.expire(&mut self.world);
+        }
+        taken
+    }
+
+    fn take_batch(&mut self) -> usize {
+        let mut taken = 0;
+        while taken < BATCH_FRAMES
+            && let Some(frame) = self.world.exchange.receive()
+        {
+            let frame = RxFrame {
+                chain: Chain::from(frame),
+                ..RxFrame::default()
+            };
+            self.stack.receive(&mut self.world, frame);
+            taken += 1;
+        }
+        if taken != 0 {
+            self.world.exchange.received();
+            self.stack.flush(&mut self.world);
+        }
+        taken
+    }
+
+    /// Nothing is left to do until then.
+    pub fn next_deadline(&self) -> Option<Instant> {
+        self.stack.next_deadline()
+    }
+
+    /// Whether the program has something to [receive](Self::receive).
+    #[inline]
+    pub fn has_events(&self) -> bool {
+        !self.world.readiness.is_empty()
+    }
+
+    /// Rings and packet memory.
+    pub fn exchange(&mut self) -> &mut Exchange<M> {
+        &mut self.world.exchange
+    }
+
+    /// What the stack did and dropped.
+    pub fn stats(&self) -> &Stats {
+        self.stack.stats()
+    }
+
+    /// An empty buffer of packet memory, with room for headers in front.
+    pub fn buffer(&mut self) -> Option<Mbuf> {
+        let mut buffer = self.world.exchange.umem().alloc_to_queue()?;
+        buffer.reserve(HEADROOM);
+        Some(buffer)
+    }
+}

@@ -1,0 +1,82 @@
+//! What the stack sees of a queue ([`inet::Env`]).
+
+use base::{Instant, SharedMemory};
+use inet::{Env, Events, SocketId};
+use mbuf::{Mbuf, Pool, TxFrame};
+use rt::Exchange;
+
+use crate::readiness::Readiness;
+
+/// Random words that are asked for at once.
+const WORDS: usize = 32;
+const WORD_BYTES: usize = size_of::<u64>();
+
+/// See the module.
+pub struct World<M> {
+    /// The time of the batch.
+    pub now: Instant,
+    /// Rings and packet memory.
+    pub exchange: Exchange<M>,
+    /// Sockets with something for the program.
+    pub readiness: Readiness,
+    random: Vec<u64>,
+}
+
+impl<M> World<M> {
+    /// Around an exchange.
+    pub fn new(exchange: Exchange<M>) -> Self {
+        Self {
+            now: Instant::START,
+            exchange,
+            readiness: Readiness::default(),
+            random: Vec::new(),
+        }
+    }
+}
+
+/// Words that nobody can guess. The system gives them always: it waits for its first ones only.
+fn random_words() -> Vec<u64> {
+    let mut bytes = [0; WORDS * WORD_BYTES];
+    rt::random(&mut bytes).expect("the system has a generator");
+    let (words, _) = bytes.as_chunks::<WORD_BYTES>();
+    words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
+}
+
+impl<M: SharedMemory> Env for World<M> {
+    #[inline]
+    fn now(&self) -> Instant {
+        self.now
+    }
+
+    fn random(&mut self) -> u64 {
+        if self.random.is_empty() {
+            self.random = random_words();
+        }
+        self.random.pop().unwrap_or_default()
+    }
+
+    #[inline]
+    fn alloc(&mut self) -> Option<Mbuf> {
+        self.exchange.umem().alloc()
+    }
+
+    #[inline]
+    fn alloc_to_queue(&mut self) -> Option<Mbuf> {
+        self.exchange.umem().alloc_to_queue()
+    }
+
+    #[inline]
+    fn is_scarce(&self) -> bool {
+        self.exchange.umem().is_scarce()
+    }
+
+    #[inline]
+    fn transmit(&mut self, frame: TxFrame) {
+        self.exchange.send(frame.chain);
+    }
+
+    #[inline]
+    fn wake(&mut self, socket: SocketId, _events: Events) {
+        self.readiness.note(socket);
+    }
+}
