@@ -114,7 +114,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         self.cpu(me).root.store(0, Release);
     }
 
-    /// The CPU touches no user address until it wakes.
+    /// The CPU touches no user address until it wakes. It may be asked to leave the space.
     #[inline]
     pub fn rest(&self, me: CpuId, local: &Local) {
         let using = local.space() << 1 | RESTS;
@@ -122,6 +122,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     }
 
     /// The CPU's rest is over. `loaded` is the space whose table is loaded; `None` for the kernel's.
+    /// Returns whether it is a space's.
     #[inline]
     pub fn wake(
         &self,
@@ -129,12 +130,13 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
         local: &mut Local,
         loaded: Option<&Space<A>>,
         hw: &impl Hardware,
-    ) {
+    ) -> bool {
         self.cpu(me).using.store(local.space() << 1, Release);
         if let Some(space) = loaded {
             A::fence();
             local.catch_up(space.generation.load(Acquire), hw);
         }
+        loaded.is_some()
     }
 
     /// Returns when no CPU translates `pages` of `space` as they were when it was called.
@@ -157,7 +159,7 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     }
 
     /// The same when `space` lost tables as well: nor does any CPU walk through them, which one
-    /// that rests might do by speculation.
+    /// that rests might do by speculation. One that rests leaves the space, and is not asked again.
     #[cold]
     pub fn flush_tables(
         &self,
@@ -273,9 +275,10 @@ impl<A: Atomics, const CPUS: usize> Shootdown<A, CPUS> {
     }
 
     fn run_work(&self, me: CpuId, local: &mut Local, work: Work, hw: &impl Hardware) {
+        let rests = self.cpu(me).using.load(Relaxed) & RESTS != 0;
         match work {
-            Work::Leave => self.enter_kernel(me, local, hw),
-            Work::Forget { pages, generation } => local.forget(pages, generation, hw),
+            Work::Forget { pages, generation } if !rests => local.forget(pages, generation, hw),
+            Work::Forget { .. } | Work::Leave => self.enter_kernel(me, local, hw),
         }
     }
 }

@@ -42,7 +42,8 @@
 //! Processors also remember tables on the way to a page, and walk through them by
 //! speculation, which may set accessed bits in what the table's memory has become. So before
 //! a table is given back ([`Shootdown::flush_tables`]) each CPU forgets it that has the root
-//! loaded, resting or about to leave. To forget the translation of any page under a tag forgets
+//! loaded, resting or about to leave. One that rests loads the kernel's table instead, since the
+//! next table would wake it again; who wakes it for work activates the space. To forget the translation of any page under a tag forgets
 //! all tables under it (Intel SDM volume 3, 4.10.4.1; AMD's volume 2, 5.5.2), so one page is enough.
 //!
 //! `tests/model` has `loom` try the interleavings of exactly this code, and shows that it

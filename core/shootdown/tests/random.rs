@@ -222,3 +222,27 @@ fn no_cpu_sees_a_frame_that_was_given_back() {
     }
     assert_ne!(world.kept.get(), 0, "some switches forget nothing");
 }
+
+#[test]
+fn a_cpu_that_rests_is_interrupted_for_the_first_table_only() {
+    let world = world();
+    let (worker, sleeper) = (At(&world, 0), At(&world, 1));
+    for at in [&worker, &sleeper] {
+        at.activate(0);
+    }
+    sleeper.turn();
+    let sweep = || {
+        let local = &mut *worker.cpu().local.borrow_mut();
+        let pages = Pages { first: 0, count: 1 };
+        let space = &world.spaces[0];
+        world
+            .tlbs
+            .flush_tables(worker.me(), local, space, pages, &worker);
+        world.interrupts.get()
+    };
+    assert_eq!((sweep(), sweep()), (1, 1));
+    assert_eq!(sleeper.cpu().root.get(), None, "it rests in the kernel's");
+    sleeper.turn();
+    sleeper.activate(0);
+    assert_eq!(sweep(), 2, "it runs there again");
+}

@@ -2,13 +2,12 @@
 
 use crate::{cpu, mem};
 
-/// Opens interrupts, halts until one was handled, closes them again. While there is
-/// memory to zero ahead, does a little of that instead of the halt.
-///
-/// No interrupt is lost between the caller's last look at its work and the halt. The
-/// caller holds no lock. Nobody interrupts the CPU for a TLB meanwhile: it touches no
-/// user address.
-pub fn wait_for_interrupt() {
+/// Opens interrupts, halts until one was handled, closes them again. While there is memory to zero
+/// ahead, does a little of that instead of the halt. No interrupt is lost between the caller's last
+/// look at its work and the halt. The caller holds no lock. The CPU touches no user address
+/// meanwhile, and is asked to leave the program's table if some of it goes; returns whether it
+/// still has that.
+pub fn wait_for_interrupt() -> bool {
     mem::rest();
     if mem::idle() {
         cpu::take_interrupts();
@@ -17,6 +16,7 @@ pub fn wait_for_interrupt() {
         // held that a handler could want.
         unsafe { arch::instr::enable_and_halt() }
     }
-    mem::wake();
+    let has_table = mem::wake();
     cpu::serve();
+    has_table
 }

@@ -25,6 +25,8 @@ pub struct Calls {
     pub check_realtime_limit: fn(),
     /// It is about to wait, and there are samples of this CPU that somebody wants.
     pub give_samples: fn(),
+    /// It goes on after a wait in place, in which the CPU left its address space.
+    pub activate_space: fn(),
 }
 
 /// Said once at boot by who keeps threads.
@@ -46,5 +48,12 @@ pub(crate) fn check_realtime_limit() {
 pub(crate) fn give_samples() {
     if let Some(calls) = CALLS.get() {
         (calls.give_samples)();
+    }
+}
+
+#[cold]
+pub(crate) fn activate_space() {
+    if let Some(calls) = CALLS.get() {
+        (calls.activate_space)();
     }
 }

@@ -56,22 +56,48 @@ fn park(deadline: Instant) -> bool {
     if !me.state.begin_park() {
         return true;
     }
+    match wait_for_end(&me, deadline) {
+        End::Next(next) => leave_to(next, deadline),
+        End::Woken => {
+            go_on(&me);
+            true
+        }
+        End::Deadline => {
+            go_on(&me);
+            false
+        }
+    }
+}
+
+/// What ends a wait in place.
+enum End {
+    /// A thread is ready; it may be the one that waits.
+    Next(Arc<Entity>),
+    Woken,
+    Deadline,
+}
+
+#[inline]
+fn wait_for_end(me: &Entity, deadline: Instant) -> End {
     let cpu = mach::cpu::id();
-    loop {
+    let mut has_space = true;
+    let end = loop {
         if let Some(next) = next() {
-            return leave_to(next, deadline);
+            break End::Next(next);
         }
         if me.state.is_awakened() {
-            go_on(&me);
-            return true;
+            break End::Woken;
         }
         if deadline != Instant::NEVER && mach::time::now() >= deadline {
-            go_on(&me);
-            return false;
+            break End::Deadline;
         }
-        idle::wait_in_place(cpu, deadline);
+        has_space &= idle::wait_in_place(cpu, deadline);
         me.look_at_flags();
+    };
+    if !has_space {
+        runnable::activate_space();
     }
+    end
 }
 
 /// The wait in place is over.
@@ -113,7 +139,7 @@ pub fn exit() -> ! {
     loop {
         match next() {
             Some(next) => switch_to(next, Leave::ToWait),
-            None => idle::wait_in_place(cpu, Instant::NEVER),
+            None => _ = idle::wait_in_place(cpu, Instant::NEVER),
         }
     }
 }

@@ -26,6 +26,8 @@ fn rest_and_wake<A: Atomics>(cpu: &mut Processor<A>) {
     cpu.touch(0);
     cpu.rest();
     cpu.wake();
+    // As whoever goes on there does: the space may have been left.
+    cpu.activate(0);
     cpu.touch(0);
 }
 
@@ -107,7 +109,10 @@ fn walk_in_space_0<A: Atomics>(cpu: &mut Processor<A>) {
 fn walk_at_rest<A: Atomics>(cpu: &mut Processor<A>) {
     cpu.rest();
     cpu.speculate();
+    cpu.take_interrupt();
+    cpu.speculate();
     cpu.wake();
+    cpu.activate(0);
     cpu.speculate();
 }
 

@@ -155,13 +155,13 @@ pub(crate) fn rest() {
     MINE.with(|mine| TLBS.rest(cpu::id(), &mine.local));
 }
 
-/// The CPU's rest is over.
+/// The CPU's rest is over; whether it still has a program's table.
 #[inline]
-pub(crate) fn wake() {
+pub(crate) fn wake() -> bool {
     MINE.with(|mine| {
         let loaded = mine.loaded.filter(|_| mine.local.space() != 0);
-        TLBS.wake(cpu::id(), &mut mine.local, loaded, &ThisCpu);
-    });
+        TLBS.wake(cpu::id(), &mut mine.local, loaded, &ThisCpu)
+    })
 }
 
 /// Loads a table, unless it is loaded already.

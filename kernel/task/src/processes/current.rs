@@ -75,6 +75,7 @@ pub fn adopt_boot_thread() {
     let calls = Calls {
         check_realtime_limit: || realtime_limit::enforce(&current()),
         give_samples: || observer::tell(|observer| observer.give_samples(&current())),
+        activate_space: || current().activate_space(),
     };
     cred::find_by(
         || current().part(|me| &me.credentials),
