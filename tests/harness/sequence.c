@@ -3,14 +3,31 @@
 //
 // Each program reports its tests as lines `ok NAME` or `not ok NAME: why`. What a
 // program cannot report itself, a signal or a status, becomes such a line here. A
-// program that takes too long is killed.
+// program that takes too long is killed. A line `took` says how long each was, and what
+// of that it had a CPU.
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { SECONDS_MAX = 150 };
+
+static double now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec + time.tv_nsec / 1e9;
+}
+
+// What the programs that have ended used of the CPUs.
+static double used(void) {
+    struct rusage usage;
+    getrusage(RUSAGE_CHILDREN, &usage);
+    return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+           (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
 
 static void run(char *program) {
     const char *slash = strrchr(program, '/');
@@ -35,7 +52,11 @@ static void run(char *program) {
 }
 
 int main(int argc, char **argv) {
-    for (int i = 1; i < argc; i++) run(argv[i]);
+    for (int i = 1; i < argc; i++) {
+        double began = now(), before = used();
+        run(argv[i]);
+        printf("took %.1f s, %.1f s of CPU\n", now() - began, used() - before);
+    }
     puts("# end of sequence");
     return 0;
 }

@@ -110,6 +110,8 @@ fn count(console: &str, tally: &mut Tally) -> usize {
             tally.fail(&format!("{program}: {}", test.replace('_', " ")));
         } else if let Some(test) = line.strip_prefix("ok ") {
             tally.pass(&format!("{program}: {}", test.replace('_', " ")));
+        } else if line.starts_with("took ") {
+            println!("     {program} {line}");
         }
     }
     started
