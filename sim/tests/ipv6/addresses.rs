@@ -8,7 +8,7 @@ use sim::{Host, Side, Weather, World, for_each_seed};
 use std::net::Ipv6Addr;
 use wire::{NdpOption, NdpRepr};
 
-use crate::place::*;
+use super::place::*;
 
 #[test]
 fn a_port_makes_itself_an_address_of_the_link() {

@@ -8,7 +8,7 @@ use wire::{
     ETHERNET_HEADER_BYTES, IPV6_HEADER_BYTES, Icmpv6View, Ipv6View, MacAddr, NdpOption, NdpRepr,
 };
 
-use crate::place::*;
+use super::place::*;
 
 #[test]
 fn discovery_from_beyond_a_router_is_not_believed() {

@@ -6,7 +6,7 @@ use sim::{Host, Side, World};
 use std::net::{IpAddr, Ipv6Addr};
 use wire::{fill_icmpv6_checksum, next_header};
 
-use crate::place::*;
+use super::place::*;
 
 #[test]
 fn members_of_a_group_hear_what_is_sent_to_it_until_they_leave() {

@@ -9,7 +9,7 @@ use wire::{
     fill_icmpv6_checksum, next_header,
 };
 
-use crate::place::*;
+use super::place::*;
 
 #[test]
 fn a_ping_is_answered_and_pings_to_a_group_are_not() {

@@ -15,7 +15,7 @@ use sim::Host;
 use std::net::{IpAddr, Ipv6Addr};
 use wire::{Icmpv6Repr, MacAddr, NdpOption, NdpRepr, fill_icmpv6_checksum, next_header};
 
-use crate::place::*;
+use super::place::*;
 
 const PORT: u16 = 6379;
 const STEP: Duration = Duration::from_millis(50);

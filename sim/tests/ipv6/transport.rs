@@ -5,7 +5,7 @@ use inet::{Count, Endpoint, Error, Offloads, PathDiscovery, Snmp6, Transport};
 use sim::{Host, Side, Transfer, Weather, for_each_seed};
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::place::*;
+use super::place::*;
 
 #[test]
 fn a_datagram_finds_its_neighbour_and_an_empty_port_is_reported() {

@@ -8,7 +8,7 @@ use inet::{
 use sim::Host;
 use wire::{Seq, TcpFlags, TcpOptions, Timestamps};
 
-use crate::peer::{CLOCK, FIRST, Heard, PEER_PORT, Peer, SYN_ACK, count, drops};
+use super::peer::{CLOCK, FIRST, Heard, PEER_PORT, Peer, SYN_ACK, count, drops};
 
 fn resets(peer: &Peer, why: ResetReason) -> u64 {
     peer.host.stack.stats().resets.get(why)

@@ -5,7 +5,7 @@ use inet::{Config, Count, DropReason, State, SynCookies, What};
 use sim::Host;
 use wire::{Seq, TcpFlags};
 
-use crate::peer::{CLOCK, FIRST, HOST_PORT, Heard, PEER_PORT, Peer, SYN_ACK, count, drops};
+use super::peer::{CLOCK, FIRST, HOST_PORT, Heard, PEER_PORT, Peer, SYN_ACK, count, drops};
 
 /// A host that remembers a connection, with what it would send and what it expects.
 fn finished(clock: Option<u32>) -> (Peer, Seq, Seq) {

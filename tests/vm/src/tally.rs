@@ -22,7 +22,9 @@ impl Tally {
         let (seconds, used) = (start.elapsed().as_secs_f32(), cpu_seconds() - used);
         match result {
             Ok(()) => self.pass(&format!("{sentence} ({seconds:.1} s, CPU {used:.1} s)")),
-            Err(why) => self.fail(&format!("{sentence} ({seconds:.1} s, CPU {used:.1} s): {why}")),
+            Err(why) => self.fail(&format!(
+                "{sentence} ({seconds:.1} s, CPU {used:.1} s): {why}"
+            )),
         }
     }
 
