@@ -224,6 +224,8 @@ pub struct Table {
     unicast: Vec<(u64, u16)>,
     /// Promiscuous streams: client and place in its list.
     pub(crate) taps: Vec<(u16, u16)>,
+    /// Whether a promiscuous stream may see frames to one station.
+    pub(crate) is_watched: bool,
     /// By group: the only client whose address its filters have, if no flow or tap applies.
     alone: Vec<Option<u16>>,
     /// By client: whether its unicast frames pass the lanes by ([`crate::lane::direct`]).
@@ -279,6 +281,7 @@ impl Table {
             queues,
             unicast,
             taps,
+            is_watched,
             alone,
             direct,
             receivers,

@@ -9,7 +9,8 @@
 //! Frames of the ring's own stack do not come here at all, nor do those that other clients send:
 //! whoever has the ring asks its [`Bypass`], which costs two comparisons for a frame. It is shut
 //! while the lane must see all, and while anything waits there, so that frames keep their order.
-//! What other direct clients receive comes by [`Lane::sort`]. All ways count the same.
+//! What other direct clients receive comes by [`Lane::sort`], and batches that they send by
+//! [`Lane::transmit`], which asks the table itself ([`Table::leaves`]). All ways count the same.
 //!
 //! Whatever else there is (groups, neighbours on the port, tags) goes through the lane as ever.
 //!
@@ -252,6 +253,22 @@ impl Bypass {
     }
 }
 
+impl Table {
+    /// Whether a frame of a direct client, who may have made it as it likes, is for a station on the
+    /// wire and needs no look.
+    #[inline]
+    pub(super) fn leaves(&self, client: &Client, frame: &TxFrame) -> bool {
+        let Some(header) = header_of(&frame.chain) else {
+            return false;
+        };
+        let is_plain = frame.tag.is_none()
+            && frame.segment.is_none()
+            && header[12..14] != TAG_TYPE.to_be_bytes();
+        let fits = frame.chain.len() <= usize::from(client.mtu) + ETHERNET_HEADER_BYTES;
+        is_plain && fits && !self.addresses.is_local(first_address(header))
+    }
+}
+
 impl Lane {
     /// Brings `bypass` in step with the lane, and counts what it let pass: frames of `own`, the
     /// link of the ring's own stack, and of other clients. `is_clear` says that nothing waits for
@@ -338,7 +355,7 @@ impl Works {
     }
 
     /// Nothing is here that a frame past the lane would overtake, and the ring is not the lane's.
-    fn is_clear(&self) -> bool {
+    pub(super) fn is_clear(&self) -> bool {
         self.is_idle() && self.backlog.is_empty() && !self.poller.is_polling()
     }
 }

@@ -35,6 +35,7 @@ mod fixups;
 mod flows;
 mod journal;
 mod receive;
+mod segments;
 mod sorter;
 mod switch;
 mod transmit;
@@ -43,6 +44,7 @@ pub use direct::{Bypass, Place};
 pub use fixups::complete_checksum;
 pub use flows::FlowCounters;
 pub use journal::{DropEvent, EVENTS_MAX};
+pub use segments::cut_coalesced;
 pub use transmit::{Blocked, TxFlags};
 
 use flows::FlowAccounts;

@@ -122,7 +122,7 @@ impl Works {
         sender: Option<usize>,
         env: &mut impl Env,
     ) -> bool {
-        if table.taps.is_empty() {
+        if !table.is_watched && !header.dst.is_multicast() {
             return false;
         }
         let mut is_seen = false;

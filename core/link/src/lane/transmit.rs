@@ -63,7 +63,16 @@ impl Works {
             return Ok(());
         };
         let mut outcome = Ok(());
+        let mut is_direct = table.is_direct(slot) && self.is_clear();
         while let Some(mut frame) = frames.pop() {
+            if is_direct && let Some(card) = card.as_deref_mut() {
+                match self.send_directly(table, slot, frame, card) {
+                    Sent::Gone => continue,
+                    Sent::Full(back) => frame = back,
+                }
+            }
+            // It may wait here, and then the next ones wait behind it.
+            is_direct = false;
             if let Err(reason) = self.admit(&table.clients[slot], &mut frame, env) {
                 self.drop_for(slot, reason, &frame.chain, env.now());
                 continue;
@@ -87,6 +96,30 @@ impl Works {
             self.accounts[slot].counters.tx.count(TxCount::Blocked);
         }
         outcome
+    }
+
+    /// Sends a frame that needs no look; others, and those that the card has no room for, come back.
+    #[inline]
+    fn send_directly<P: FramePort + ?Sized>(
+        &mut self,
+        table: &Table,
+        slot: usize,
+        frame: TxFrame,
+        card: &mut P,
+    ) -> Sent {
+        if !table.leaves(&table.clients[slot], &frame) {
+            return Sent::Full(frame);
+        }
+        let bytes = frame.chain.len() as u64;
+        match card.transmit(frame) {
+            Ok(()) => {
+                let counts = &mut self.accounts[slot].counters.tx;
+                counts.count(TxCount::Packets);
+                counts.add(TxCount::Bytes, bytes);
+                Sent::Gone
+            }
+            Err(back) => Sent::Full(back),
+        }
     }
 
     /// Whether a frame may be sent at all; it then has its VLAN's tag, in its bytes or beside.
@@ -261,7 +294,7 @@ impl Works {
         let len = frame.chain.len();
         let is_group = header.dst.is_multicast();
         let neighbour = table.find(header.dst, vid);
-        let has_local = is_group || neighbour.is_some() || !table.taps.is_empty();
+        let has_local = is_group || neighbour.is_some() || table.is_watched;
         let local = has_local.then(|| switch::as_received(&frame));
         if is_group || neighbour.is_none() {
             match (card, table.has_wire) {

@@ -14,7 +14,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use link::counters::Kstat;
-use link::lane::complete_checksum;
+use link::lane::{complete_checksum, cut_coalesced};
 use link::{RxChain, TxChain};
 use sync::{Error, Result};
 
@@ -44,16 +44,16 @@ impl OwnedLink {
     }
 
     /// Moves a batch of received frames to the end of `frames`, as they would be on the wire: a
-    /// neighbour on the link may have left sums for a card that they never came to.
+    /// neighbour on the link may have left sums and cuts for a card that they never came to, and a card
+    /// may have joined segments.
     pub fn take(&self, frames: &mut RxChain) {
         let inbox = &self.0.inbox;
         let mut lost = 0;
-        inbox.drain(BATCH_FRAMES_MAX, &mut |mut frame| match complete_checksum(
-            &mut frame,
-            packet_pool(),
-        ) {
-            true => frames.push(frame),
-            false => lost += 1,
+        inbox.drain(BATCH_FRAMES_MAX, &mut |mut frame| {
+            let pool = packet_pool();
+            let is_whole = complete_checksum(&mut frame, pool)
+                && cut_coalesced(frame, pool, &mut |frame| frames.push(frame));
+            lost += u64::from(!is_whole);
         });
         inbox.count_dropped(lost);
     }
