@@ -16,6 +16,8 @@ pub const PORT: u16 = 9;
 pub enum Names {
     /// Of ours: its ELF file, whose debug lines tell inlined functions as well.
     Sietch(Box<Symbols>),
+    /// The same, and those of a program at fixed addresses.
+    Program(Box<Symbols>, Box<Symbols>),
     /// Of Linux: what its `/proc/kallsyms` says, in the order of the addresses.
     Linux(Vec<(u64, String)>),
 }
@@ -26,6 +28,15 @@ impl Names {
         let symbols =
             Symbols::read(kernel).ok_or_else(|| format!("{}: no symbols", kernel.display()))?;
         Ok(Self::Sietch(Box::new(symbols)))
+    }
+
+    /// Reads the kernel's file and a program's.
+    pub fn of_sietch_and_program(kernel: &Path, program: &Path) -> Result<Self, String> {
+        let read = |file: &Path| {
+            let symbols = Symbols::read(file).map(Box::new);
+            symbols.ok_or_else(|| format!("{}: no symbols", file.display()))
+        };
+        Ok(Self::Program(read(kernel)?, read(program)?))
     }
 
     /// Reads what a guest sends from [`PORT`].
@@ -46,11 +57,10 @@ impl Names {
     /// The names of the functions at an address, those inlined into others first; none for an
     /// instruction of a program.
     pub fn at(&self, address: u64) -> Vec<String> {
-        if address < KERNEL {
-            return Vec::new();
-        }
         match self {
-            Self::Sietch(symbols) => symbols.functions(address),
+            Self::Program(_, program) if address < KERNEL => program.functions(address),
+            _ if address < KERNEL => Vec::new(),
+            Self::Sietch(symbols) | Self::Program(symbols, _) => symbols.functions(address),
             Self::Linux(functions) => {
                 let next = functions.partition_point(|&(start, _)| start <= address);
                 let function = next.checked_sub(1).map(|index| functions[index].1.clone());

@@ -18,23 +18,31 @@ pub fn echoes(counts: &[Echoes]) -> String {
     })
 }
 
-/// The same of two of anything, by the index of which one and of the window.
-pub fn beside<'a>(names: [&str; 2], of: impl Fn(usize, usize) -> Option<&'a Functions>) -> String {
-    let [one, other] = names;
+/// The same of several of anything, by the index of which one and of the window; the first is what
+/// the others are compared with.
+pub fn beside<'a, const N: usize>(
+    names: [&str; N],
+    of: impl Fn(usize, usize) -> Option<&'a Functions>,
+) -> String {
     let mut text = String::from("| instructions per echo |");
     for window in WINDOWS {
-        text += &format!(" {one}, window {window} | {other} | ratio |");
+        for (which, name) in names.iter().enumerate() {
+            text += &match which {
+                0 => format!(" {name}, window {window} |"),
+                _ => format!(" {name} | ratio |"),
+            };
+        }
     }
     text += "\n|---|";
-    text += &"---:|---:|---:|".repeat(WINDOWS.len());
+    text += &"---:|".repeat(WINDOWS.len() * (2 * N - 1));
     text += "\n";
     for class in Class::ALL {
-        text += &row(class.name(), &of, |its| its == class);
+        text += &row::<N>(class.name(), &of, |its| its == class);
     }
-    text + &row("**total**", &of, |_| true)
+    text + &row::<N>("**total**", &of, |_| true)
 }
 
-fn row<'a>(
+fn row<'a, const N: usize>(
     name: &str,
     of: &impl Fn(usize, usize) -> Option<&'a Functions>,
     is_meant: impl Fn(Class) -> bool,
@@ -46,8 +54,11 @@ fn row<'a>(
             let meant = functions.filter(|((class, _), _)| is_meant(*class));
             meant.fold(0.0, |sum, (_, count)| sum + count)
         };
-        let (one, other) = (sum(0), sum(1));
-        text += &format!(" {one:.0} | {other:.0} | {} |", ratio(other, one));
+        let first = sum(0);
+        text += &format!(" {first:.0} |");
+        for other in (1..N).map(sum) {
+            text += &format!(" {other:.0} | {} |", ratio(other, first));
+        }
     }
     text + "\n"
 }

@@ -1,14 +1,17 @@
-//! The echo by a program that moves a VNIC's frames by the rings of an AF_XDP socket, beside the same
-//! echo by a socket over that VNIC: what is left when no stack and no socket is in the way.
+//! The echo by programs that move a VNIC's frames by the rings of an AF_XDP socket, beside the same
+//! echo by a socket over that VNIC.
 //!
-//! The program is `tests/programs/scenes/xdp_station.c`: it answers in place, as many frames a call as
-//! it finds, and waits in poll(2) when it finds none.
+//! One is `tests/programs/scenes/xdp_station.c`: it answers in place, as many frames a call as
+//! it finds, and waits in poll(2) when it finds none. It shows what is left when no stack and no
+//! socket is in the way. The other has a stack of its own, `user/libos` (`docs/libos.md`); it is linked
+//! statically and at fixed addresses, so that its functions have classes too.
 
 use std::net::Ipv4Addr;
+use std::path::Path;
 
 use bench_pair::counter;
 use bench_pair::echo::Echo;
-use bench_pair::{System, build, server, tool};
+use bench_pair::{System, build, example, server, tool};
 use qemu::namespace;
 
 use crate::classes::Rules;
@@ -23,8 +26,8 @@ const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
 const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 /// Instructions per echo of each way, with each window.
-type Ways = [Vec<Functions>; 2];
-const NAMES: [&str; 2] = ["sockets", "rings"];
+type Ways = [Vec<Functions>; 3];
+const NAMES: [&str; 3] = ["sockets", "rings", "native"];
 
 /// The table, or the lists of functions behind it.
 pub fn count(lists_functions: bool) -> Result<String, String> {
@@ -33,9 +36,12 @@ pub fn count(lists_functions: bool) -> Result<String, String> {
     }
     let server = format!("ipadm create-addr -t -a {VNIC}/24 vnic0 && exec /echo");
     let station = format!("exec /echo vnic0 {VNIC}");
+    let native = example("sietch-io", "udp_echo")?;
+    let of_native = |kernel: &Path| Names::of_sietch_and_program(kernel, native.as_ref());
     let ways = [
-        echoes(&self::server("udp_echo")?, &server)?,
-        echoes(&build(STATION)?, &station)?,
+        echoes(&self::server("udp_echo")?, &server, Names::of_sietch)?,
+        echoes(&build(STATION)?, &station, Names::of_sietch)?,
+        echoes(&native, &format!("{station}/24"), of_native)?,
     ];
     Ok(match lists_functions {
         true => lists(&ways),
@@ -44,7 +50,11 @@ pub fn count(lists_functions: bool) -> Result<String, String> {
 }
 
 /// What an echo costs with each window, by a program that a line starts when the VNIC is there.
-fn echoes(program: &str, start: &str) -> Result<Vec<Functions>, String> {
+fn echoes(
+    program: &str,
+    start: &str,
+    names: impl FnOnce(&Path) -> Result<Names, String>,
+) -> Result<Vec<Functions>, String> {
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
     let program = format!("{program}:/echo");
@@ -54,7 +64,7 @@ fn echoes(program: &str, start: &str) -> Result<Vec<Functions>, String> {
         &script,
     ];
     let guest = counter::boot(System::Sietch, &flags)?;
-    let names = Names::of_sietch(guest.kernel())?;
+    let names = names(guest.kernel())?;
     let echo = Echo::at(guest, VNIC)?;
     let rules = Rules::read(RULES_OF_SIETCH)?;
     let of_window = |window| {

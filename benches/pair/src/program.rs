@@ -46,3 +46,17 @@ pub fn tool(name: &str) -> Result<String, String> {
         false => Err(format!("{name} cannot be built.")),
     }
 }
+
+/// Builds an example of a crate as it is delivered, but static and at fixed addresses; the
+/// program's path.
+pub fn example(package: &str, name: &str) -> Result<String, String> {
+    let built = Command::new("cargo")
+        .args(["rustc", "-q", "--release", "-p", package, "--example", name])
+        .args(["--", "-C", "target-feature=+crt-static"])
+        .args(["-C", "relocation-model=static"])
+        .status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(format!("target/release/examples/{name}")),
+        false => Err(format!("{name} cannot be built.")),
+    }
+}

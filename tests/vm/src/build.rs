@@ -22,8 +22,12 @@ pub enum Link {
     StaticMusl,
 }
 
-/// Builds the command under test into the folder of this program.
+/// Builds the command under test into the folder of this program, and fetches what other crates need:
+/// their tests build them where no registry can be reached.
 pub fn command() -> Result<(), String> {
+    let mut fetch = Command::new("cargo");
+    fetch.args(["fetch", "-q"]);
+    run(fetch, Path::new("Cargo.lock"))?;
     let this = env::current_exe().map_err(|error| error.to_string())?;
     let mut cargo = Command::new("cargo");
     cargo.args(["build", "-q", "-p", "cli"]);
@@ -81,6 +85,14 @@ pub fn tool(package: &str, name: &str) -> Result<PathBuf, String> {
     cargo.args(["build", "-q", "-p", package, "--bin", name]);
     run(cargo, Path::new("user"))?;
     Ok(Path::new("target/debug").join(name))
+}
+
+/// Builds an example of a crate of this workspace.
+pub fn example(package: &str, name: &str) -> Result<PathBuf, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "-q", "-p", package, "--example", name]);
+    run(cargo, Path::new("user"))?;
+    Ok(Path::new("target/debug/examples").join(name))
 }
 
 /// Compiles a Go program without C.

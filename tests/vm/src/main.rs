@@ -63,6 +63,7 @@ mod memcached;
 mod monkey;
 mod mounts;
 mod narrow;
+mod native_io;
 mod netlink;
 mod netstat;
 mod network;
@@ -189,6 +190,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         link_order::TESTS,
         link_restore::TESTS,
         owned_links::TESTS,
+        native_io::TESTS,
         snoop::TESTS,
     ]
 }
