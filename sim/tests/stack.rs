@@ -14,6 +14,7 @@ mod exchange;
 mod exhaustion;
 mod floods;
 mod flows;
+mod followers;
 mod groups_v4;
 mod hostile;
 mod ipv6;

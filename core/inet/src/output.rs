@@ -44,6 +44,14 @@ impl CachedRoute {
         epoch: 0,
         valid_until: Instant::START,
     };
+
+    /// The station that frames go to, and until when; `None` without one in this epoch.
+    pub fn station(&self, epoch: u32) -> Option<(LinkHeader, Instant)> {
+        match self.next_hop {
+            NextHop::Station(header) if self.epoch == epoch => Some((header, self.valid_until)),
+            _ => None,
+        }
+    }
 }
 
 /// Work left to the device, with offsets from the start of the IP header.

@@ -9,7 +9,7 @@ use crate::bytes::array;
 use crate::ipv4::Protocol;
 
 /// A ones'-complement sum of bytes in order, from which a checksum is made.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Sum {
     /// Of native-endian words of the bytes as they lie in memory.
     words: u64,
@@ -114,6 +114,17 @@ impl Sum {
         Self {
             words: add_carry(self.words, sum),
             is_odd: self.is_odd ^ (bytes.len() % 2 == 1),
+        }
+    }
+
+    /// With a 16-bit word more, after an even number of bytes.
+    #[inline]
+    #[must_use]
+    pub fn word(self, word: u16) -> Self {
+        debug_assert!(!self.is_odd);
+        Self {
+            words: add_carry(self.words, u64::from(word.to_be())),
+            ..self
         }
     }
 

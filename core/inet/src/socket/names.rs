@@ -165,6 +165,7 @@ impl Stack {
     /// Gives the entry of a datagram socket in its port the socket's names.
     pub(crate) fn rename_datagram(&mut self, id: SocketId) -> Result<(), Error> {
         let socket = self.sockets.udp_mut(id)?;
+        socket.drop_template();
         let (local, peer) = (socket.local, socket.peer);
         if let Some(entry) = self.net.demux.udp.entry(local.port, id.index) {
             entry.local = local.addr;

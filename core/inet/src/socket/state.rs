@@ -77,6 +77,7 @@ impl Stack {
                 let queued = |of: &Options| (of.queue_failures_v4, of.queue_failures_v6);
                 let had = queued(&socket.options);
                 change(&mut socket.options);
+                socket.drop_template();
                 let (v4, v6) = queued(&socket.options);
                 if had.0 && !v4 || had.1 && !v6 {
                     socket.forget_failures(&mut self.net);

@@ -1,7 +1,8 @@
 //! Datagram sockets.
 //!
 //! `arrive` finds the socket of a received datagram and puts it into the socket's queue; `send`
-//! decides where a program's bytes go, `fill` takes them and `packet` sends them. Both ways many
+//! decides where a program's bytes go, `fill` takes them and `packet` sends them, or `template` by the
+//! headers of the last ones. Both ways many
 //! datagrams of one size can pass as one: a program gives several at once, which `fill` cuts, or
 //! those that wait are `joined` and read at once. Each crossing into the kernel then serves many.
 
@@ -12,6 +13,7 @@ mod fill;
 mod gro;
 mod packet;
 mod send;
+mod template;
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -33,6 +35,7 @@ pub(crate) use packet::PacketOptions;
 pub use failure::{Failure, FailureMessage};
 
 use failure::Failures;
+use template::Template;
 
 /// A received datagram.
 #[derive(Debug)]
@@ -91,6 +94,14 @@ impl From<Option<Endpoint>> for SendOptions {
     }
 }
 
+impl SendOptions {
+    /// Whether a datagram goes as its socket says, but for its receiver and how it is cut.
+    #[inline]
+    fn has_nothing_of_its_own(&self) -> bool {
+        self.from.is_none() && self.hop_limit.is_none() && self.tos.is_none()
+    }
+}
+
 /// A datagram socket.
 pub(crate) struct UdpSocket {
     pub id: SocketId,
@@ -108,6 +119,9 @@ pub(crate) struct UdpSocket {
     pub groups: Vec<IpAddr>,
     /// Where the last datagram went.
     destination: Destination,
+    last_to: Option<Endpoint>,
+    /// The headers of datagrams to it.
+    template: Option<Template>,
     queue: VecDeque<Datagram>,
     failures: Failures,
     queued_bytes: usize,
@@ -128,6 +142,8 @@ impl UdpSocket {
             is_write_shut: false,
             groups: Vec::new(),
             destination: Destination::NONE,
+            last_to: None,
+            template: None,
             queue: VecDeque::new(),
             failures: Failures::default(),
             queued_bytes: 0,
@@ -139,6 +155,12 @@ impl UdpSocket {
     pub fn shut(&mut self, how: Shutdown) {
         self.is_read_shut |= how != Shutdown::Write;
         self.is_write_shut |= how != Shutdown::Read;
+        self.drop_template();
+    }
+
+    /// Names, options or ends have changed.
+    pub fn drop_template(&mut self) {
+        self.template = None;
     }
 
     /// Memory that waiting datagrams are charged with.

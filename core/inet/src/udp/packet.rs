@@ -16,7 +16,7 @@ use crate::output::Offload;
 #[derive(Clone, Copy)]
 pub(crate) struct PacketOptions {
     pub path_discovery: PathDiscovery,
-    no_checksum: bool,
+    pub no_checksum: bool,
 }
 
 impl From<&Options> for PacketOptions {

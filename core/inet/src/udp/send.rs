@@ -7,6 +7,7 @@ use wire::{IPV4_HEADER_BYTES, Protocol, UDP_HEADER_BYTES};
 
 use super::fill::check_segments;
 use super::packet::PacketOptions;
+use super::template::Template;
 use super::{Destination, SendOptions};
 use crate::addr::{Addresses, Endpoint, SocketId};
 use crate::context::Context;
@@ -19,14 +20,16 @@ use crate::stack::Stack;
 
 /// Where a message goes, and as what.
 pub(super) struct Plan {
-    header: IpHeader,
+    pub header: IpHeader,
     /// Ours, the peer's.
-    ports: (u16, u16),
+    pub ports: (u16, u16),
     /// Members on this host hear it too.
     is_looped: bool,
     /// Cut into datagrams of so many bytes; zero for one.
-    segment_len: usize,
-    options: PacketOptions,
+    pub segment_len: usize,
+    pub options: PacketOptions,
+    /// It is what the socket's options say.
+    is_plain: bool,
 }
 
 impl Stack {
@@ -57,6 +60,12 @@ impl Stack {
         len: usize,
         fill: &mut dyn FnMut(&mut [u8]) -> usize,
     ) -> Result<usize, Error> {
+        self.check_template(env, id, send, len);
+        let (socket, now) = (self.sockets.udp_mut(id)?, env.now());
+        if let Some(template) = socket.template_for(send, len, &self.net, now) {
+            let net = &mut self.net;
+            return Context { env, net, now }.send_filled(template, len, fill);
+        }
         let plan = self.plan_message(env, id, send, len)?;
         let destination = &mut self.sockets.udp_mut(id)?.destination;
         let mut cx = Context {
@@ -72,6 +81,7 @@ impl Stack {
         if !is_sent {
             return Ok(0);
         }
+        self.remember(id, &plan);
         self.deliver_loopback(env);
         Ok(len)
     }
@@ -83,7 +93,7 @@ impl Stack {
         env: &mut E,
         id: SocketId,
         send: impl Into<SendOptions>,
-        payload: Chain,
+        mut payload: Chain,
     ) -> Result<(), Error> {
         if let Some(error) = self.sockets.udp_mut(id)?.error.take() {
             return Err(error);
@@ -92,6 +102,15 @@ impl Stack {
             segment_bytes: Some(0),
             ..send.into()
         };
+        self.check_template(env, id, &send, payload.len());
+        let (socket, now) = (self.sockets.udp_mut(id)?, env.now());
+        if let Some(template) = socket.template_for(&send, payload.len(), &self.net, now) {
+            let net = &mut self.net;
+            match (Context { env, net, now }).send_by(template, payload) {
+                None => return Ok(()),
+                Some(back) => payload = back,
+            }
+        }
         let plan = self.plan_message(env, id, &send, payload.len())?;
         let destination = &mut self.sockets.udp_mut(id)?.destination;
         let mut cx = Context {
@@ -100,8 +119,50 @@ impl Stack {
             net: &mut self.net,
         };
         cx.post(&plan, payload, destination);
+        self.remember(id, &plan);
         self.deliver_loopback(env);
         Ok(())
+    }
+
+    /// A plan was carried out: the second one in a row to a peer makes a template.
+    fn remember(&mut self, id: SocketId, plan: &Plan) {
+        let Ok(socket) = self.sockets.udp_mut(id) else {
+            return;
+        };
+        let to = Endpoint {
+            addr: plan.header.addresses.dst(),
+            port: plan.ports.1,
+        };
+        let is_second = socket.last_to == Some(to) && plan.is_plain;
+        socket.last_to = Some(to);
+        socket.template = match is_second {
+            true => Template::of(plan, to, &mut socket.destination, &self.net),
+            false => None,
+        };
+    }
+
+    /// In debug builds, whether the template of a message says what a plan would (Same).
+    #[inline]
+    fn check_template<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        send: &SendOptions,
+        len: usize,
+    ) {
+        if !cfg!(debug_assertions) {
+            return;
+        }
+        let now = env.now();
+        let found = self.sockets.udp_mut(id).ok();
+        let found =
+            found.and_then(|socket| socket.template_for(send, len, &self.net, now).copied());
+        let Some(template) = found else { return };
+        let plan = self.plan_message(env, id, send, len);
+        let plan = plan.expect("what has a template may be sent");
+        let socket = self.sockets.udp_mut(id).expect("it has a template");
+        let now_it_is = Template::of(&plan, template.to(), &mut socket.destination, &self.net);
+        assert_eq!(now_it_is, Some(template), "a change was forgotten");
     }
 
     /// Whether a message of `len` bytes could be sent now; the socket has a port then.
@@ -146,6 +207,7 @@ impl Stack {
             is_looped: to.addr.is_multicast() && options.multicast_loop,
             segment_len: usize::from(segment_bytes),
             options: PacketOptions::from(options),
+            is_plain: send.has_nothing_of_its_own(),
         };
         let may_go = !known.is_broadcast() || options.broadcast;
         let fits = plan.check_size(known.mtu(options.path_discovery), len);
@@ -255,6 +317,24 @@ fn header_for(send: &SendOptions, options: &Options, addresses: Addresses) -> Ip
 }
 
 impl<E: Env> Context<'_, E> {
+    /// Sends a message behind headers that hold for it, as [`Stack::send_message`] does.
+    #[inline]
+    fn send_filled(
+        &mut self,
+        template: &Template,
+        len: usize,
+        fill: &mut dyn FnMut(&mut [u8]) -> usize,
+    ) -> Result<usize, Error> {
+        let Some(payload) = self.fill_chain(len, fill)? else {
+            return Ok(0);
+        };
+        match self.send_by(template, payload) {
+            None => Ok(len),
+            // A fresh buffer has room for headers.
+            Some(_) => Err(Error::NoBuffers),
+        }
+    }
+
     /// Sends a message as one datagram; false if `fill` failed.
     fn send_whole(
         &mut self,
