@@ -16,6 +16,11 @@ impl Address {
     pub fn new(host: Ipv4Addr, prefix_len: u8) -> Option<Self> {
         Cidr::new(host, prefix_len).map(Self)
     }
+
+    /// The host's address.
+    pub fn host(self) -> Ipv4Addr {
+        self.0.addr()
+    }
 }
 
 /// The text is no address with its network.
@@ -83,7 +88,7 @@ impl QueueConfig {
 
     /// The stack's limits: streams and datagrams together leave a part of the packet memory to
     /// what passes through.
-    pub(crate) fn stack(&self) -> Config {
+    pub fn stack(&self) -> Config {
         let bytes = self.chunks * CHUNK_BYTES;
         Config {
             sockets_max: self.sockets_max,

@@ -46,7 +46,7 @@
 //! [`Queue::stats`]).
 //!
 //! # Not here
-//! POSIX's sockets, IPv6 and DHCP of the queue's own address (the stack has both), several queues of one link, programs that
+//! POSIX's sockets (`user/posix`, by [`Station::parts`]), IPv6 and DHCP of the queue's own address (the stack has both), several queues of one link, programs that
 //! fork and go on using the queue in the child.
 #![forbid(unsafe_code)]
 
@@ -66,3 +66,4 @@ pub use queue::Queue;
 pub use rt::{Count, Counts};
 pub use socket::{Connection, Listener, UdpSocket};
 pub use station::{BATCH_FRAMES, Station};
+pub use world::World;

@@ -40,6 +40,11 @@ impl Queue {
         Ok(Self { socket, station })
     }
 
+    /// What it is made of, for who drives it in another way.
+    pub fn into_parts(self) -> (XdpSocket, Station<RingMemory>) {
+        (self.socket, self.station)
+    }
+
     /// Sends what the program has sent since the last call, and receives until there is something for it
     /// ([`receive`](Self::receive)), waiting for at most `timeout`. It may come back without.
     ///

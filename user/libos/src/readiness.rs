@@ -4,6 +4,8 @@
 //! passed over. So the list is no longer than the sockets that there are, and those closed in one
 //! batch. Connections that no listener has handed out yet are not known here: what happens to them is
 //! asked for when they are.
+//!
+//! Plain sockets have a list of their own: their owner is told their names and nothing else.
 
 use std::collections::VecDeque;
 
@@ -18,6 +20,8 @@ pub enum Kind {
     Listener,
     /// A stream.
     Stream(Stream),
+    /// One whose owner asks the stack itself.
+    Plain,
 }
 
 /// What a program was told, and waits for, of a stream.
@@ -43,6 +47,8 @@ pub struct Readiness {
     /// By their slots in the stack, which are few and dense.
     sockets: Vec<Option<Known>>,
     list: VecDeque<SocketId>,
+    /// The plain ones.
+    changed: VecDeque<SocketId>,
 }
 
 impl Readiness {
@@ -78,7 +84,22 @@ impl Readiness {
             && !known.is_listed
         {
             known.is_listed = true;
-            self.list.push_back(id);
+            match known.kind {
+                Kind::Plain => self.changed.push_back(id),
+                _ => self.list.push_back(id),
+            }
+        }
+    }
+
+    /// The next plain socket that something may have happened to.
+    #[inline]
+    pub fn next_changed(&mut self) -> Option<SocketId> {
+        loop {
+            let id = self.changed.pop_front()?;
+            if let Some(known) = self.known(id) {
+                known.is_listed = false;
+                return Some(id);
+            }
         }
     }
 

@@ -1,4 +1,4 @@
-//! What the stack sees of a queue ([`inet::Env`]).
+//! What the stack sees of a queue ([`Env`]).
 
 use base::{Instant, SharedMemory};
 use inet::{Env, Events, SocketId};
@@ -11,20 +11,20 @@ use crate::readiness::Readiness;
 const WORDS: usize = 32;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// See the module.
+/// The stack's [`Env`]: a queue's clock, rings and packet memory.
 pub struct World<M> {
     /// The time of the batch.
-    pub now: Instant,
+    pub(crate) now: Instant,
     /// Rings and packet memory.
-    pub exchange: Exchange<M>,
+    pub(crate) exchange: Exchange<M>,
     /// Sockets with something for the program.
-    pub readiness: Readiness,
+    pub(crate) readiness: Readiness,
     random: Vec<u64>,
 }
 
 impl<M> World<M> {
     /// Around an exchange.
-    pub fn new(exchange: Exchange<M>) -> Self {
+    pub(crate) fn new(exchange: Exchange<M>) -> Self {
         Self {
             now: Instant::START,
             exchange,

@@ -19,6 +19,8 @@ impl<M: SharedMemory> Station<M> {
                 Kind::Udp => self.datagram(UdpSocket(id)),
                 Kind::Listener => self.accept(Listener(id)),
                 Kind::Stream(stream) => self.stream_event(Connection(id), stream),
+                // These have a list of their own.
+                Kind::Plain => None,
             };
             if event.is_some() {
                 return event;

@@ -1,10 +1,12 @@
 //! A stack and its rings, without the system: who drives it says what time it is, tells the kernel of
 //! frames and waits for them. [`Queue`](crate::Queue) does that in a program, tests do in theirs.
 //!
-//! `calls` is what a program asks for, `events` what it is handed.
+//! `calls` is what a program asks for, `events` what it is handed; `plain` is for who wants the stack's own
+//! sockets.
 
 mod calls;
 mod events;
+mod plain;
 
 use std::net::Ipv4Addr;
 
