@@ -26,6 +26,7 @@
 mod beside;
 mod bochs;
 mod build;
+mod bypass;
 mod c_programs;
 mod card_filters;
 mod cards;
@@ -191,6 +192,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         link_restore::TESTS,
         owned_links::TESTS,
         native_io::TESTS,
+        bypass::TESTS,
         snoop::TESTS,
     ]
 }

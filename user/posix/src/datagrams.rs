@@ -1,0 +1,72 @@
+//! Datagrams in and out.
+
+use std::net::Ipv4Addr;
+
+use inet::{Datagram, Endpoint};
+
+use crate::errno::{Errno, Result};
+use crate::host::{Host, Link};
+use crate::open::Open;
+use crate::pieces::{Gather, Scatter};
+
+/// What is told of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Heard {
+    /// Who sent it.
+    pub from: Endpoint,
+    /// Bytes that it had, whether there was room for them or not.
+    pub len: usize,
+}
+
+/// Bytes of the largest datagram.
+const DATAGRAM_BYTES_MAX: usize = 65_507;
+
+impl<L: Link> Host<L> {
+    /// Takes the next datagram; bytes that do not fit are lost.
+    ///
+    /// Errors: `AGAIN` if none waits.
+    pub fn take_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
+        self.check_link()?;
+        let taken = self.parts().0.recv_from(open.id);
+        self.refresh(open);
+        Ok(deliver(&taken?, to))
+    }
+
+    /// Copies it and leaves it (MSG_PEEK).
+    pub fn peek_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
+        self.check_link()?;
+        let seen = self.parts().0.peek_from(open.id);
+        Ok(deliver(seen?, to))
+    }
+
+    /// Sends all bytes as one datagram, to the socket's peer if nobody is named.
+    pub fn put_datagram(
+        &mut self,
+        open: &Open,
+        from: &mut Gather<'_, '_>,
+        to: Option<(Ipv4Addr, u16)>,
+    ) -> Result<()> {
+        self.check_link()?;
+        let len = from.left();
+        if len > DATAGRAM_BYTES_MAX {
+            return Err(Errno::TOO_LONG);
+        }
+        let to = to.map(|(host, port)| Endpoint::v4(host, port));
+        let (stack, world) = self.parts();
+        let sent = stack.send_to(world, open.id, to, len, &mut |space| from.take(space));
+        open.settle();
+        self.refresh(open);
+        self.after_sending();
+        Ok(sent.map(drop)?)
+    }
+}
+
+fn deliver(datagram: &Datagram, to: &mut Scatter<'_, '_>) -> Heard {
+    for piece in datagram.payload.slices() {
+        to.put(piece);
+    }
+    Heard {
+        from: datagram.from,
+        len: datagram.payload.len(),
+    }
+}

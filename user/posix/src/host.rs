@@ -1,0 +1,290 @@
+//! All sockets of a program on its queue.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use base::{Instant, SharedMemory};
+use inet::{SocketId, Stack, Transport};
+use rt::Exchange;
+use sietch_io::{Address, Station, World};
+
+use crate::errno::{Errno, Result};
+use crate::events;
+use crate::open::{Named, Open};
+use crate::sending::Sending;
+use crate::sets::WatchSet;
+use crate::table::Table;
+use epoll::Events;
+
+/// While frames wait for their link we look this often whether their chunks came back.
+const PATIENCE_NANOS: u64 = 10_000_000;
+
+/// What tells the kernel of frames.
+pub trait Link {
+    /// The rings' memory.
+    type Memory: SharedMemory;
+
+    /// Has the kernel send what was submitted.
+    ///
+    /// Errors: the link is gone.
+    fn kick(&mut self, exchange: &Exchange<Self::Memory>) -> io::Result<()>;
+}
+
+/// See the crate.
+pub struct Host<L: Link> {
+    pub(crate) link: L,
+    pub(crate) station: Station<L::Memory>,
+    pub(crate) table: Table,
+    /// By their slots in the stack.
+    opens: Vec<Option<Arc<Open>>>,
+    pub(crate) address: Address,
+    pub(crate) sending: Sending,
+    is_down: bool,
+    /// Something has happened to sockets since somebody was told.
+    has_news: bool,
+    /// Turns so far.
+    turns: u64,
+}
+
+impl<L: Link> Host<L> {
+    /// Without sockets; the station has the address already, and rings of so many entries.
+    pub fn new(link: L, station: Station<L::Memory>, address: Address, ring_entries: u32) -> Self {
+        Self {
+            link,
+            station,
+            table: Table::default(),
+            opens: Vec::new(),
+            address,
+            sending: Sending::new(ring_entries),
+            is_down: false,
+            has_news: false,
+            turns: 0,
+        }
+    }
+
+    /// The link, and the station.
+    pub fn into_parts(self) -> (L, Station<L::Memory>) {
+        (self.link, self.station)
+    }
+
+    /// The link.
+    pub fn link(&self) -> &L {
+        &self.link
+    }
+
+    /// The queue's stack.
+    pub fn station(&mut self) -> &mut Station<L::Memory> {
+        &mut self.station
+    }
+
+    /// What time it is until it is said again.
+    #[inline]
+    pub fn set_now(&mut self, now: Instant) {
+        self.station.set_now(now);
+    }
+
+    /// How many turns there were.
+    pub fn turns(&self) -> u64 {
+        self.turns
+    }
+
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&mut Stack, &mut World<L::Memory>) {
+        self.station.parts()
+    }
+
+    /// Receives a batch of frames, and runs what is due. Returns how many frames came.
+    pub fn look(&mut self, now: Instant) -> usize {
+        if self.is_down {
+            return 0;
+        }
+        self.turns += 1;
+        let taken = self.station.turn(now);
+        self.note_changes();
+        taken
+    }
+
+    /// The same, after all that was staged is on its way.
+    pub fn turn(&mut self, now: Instant) -> usize {
+        self.flush();
+        self.look(now)
+    }
+
+    /// Nothing is left to do until then, unless frames come.
+    pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.station.next_deadline();
+        let is_waiting = self.station.exchange().in_flight() != 0;
+        let patience = is_waiting.then(|| Instant::from_nanos(now.as_nanos() + PATIENCE_NANOS));
+        due.into_iter().chain(patience).min()
+    }
+
+    /// The link is gone: all sockets are told.
+    pub fn lose_link(&mut self) {
+        self.is_down = true;
+        let opens: Vec<_> = self.opens.iter().flatten().cloned().collect();
+        for open in opens {
+            self.refresh(&open);
+            open.tell();
+        }
+        self.has_news = true;
+    }
+
+    /// Whether the link is there.
+    pub fn is_up(&self) -> bool {
+        !self.is_down
+    }
+
+    /// Whether anything has happened to a socket since this was asked last: threads that wait must hear
+    /// of it.
+    #[inline]
+    pub fn take_news(&mut self) -> bool {
+        self.note_changes();
+        core::mem::take(&mut self.has_news)
+    }
+
+    /// Brings what is known of sockets up to date to which something has happened, and tells their sets.
+    #[inline]
+    fn note_changes(&mut self) {
+        while let Some(id) = self.station.next_changed() {
+            let known = self.opens.get(id.index()).and_then(Option::as_ref);
+            if let Some(open) = known.filter(|open| open.id == id).cloned() {
+                self.refresh(&open);
+                open.tell();
+                self.has_news = true;
+            }
+        }
+    }
+
+    /// What is ready now.
+    #[inline]
+    pub(crate) fn refresh(&mut self, open: &Open) {
+        let ready = match self.is_down {
+            true => Events::READABLE | Events::WRITABLE | Events::ERR | Events::HUP,
+            false => events::of(self.parts().0.poll(open.id)),
+        };
+        open.set_ready(ready);
+    }
+
+    /// Errors: `NETWORK_DOWN` without the link.
+    #[inline]
+    pub(crate) fn check_link(&self) -> Result<()> {
+        match self.is_down {
+            true => Err(Errno::NETWORK_DOWN),
+            false => Ok(()),
+        }
+    }
+
+    /// What a number names.
+    #[inline]
+    pub fn named(&self, number: u32) -> Option<&Named> {
+        self.table.get(number)
+    }
+
+    /// The socket of a number.
+    #[inline]
+    pub fn socket(&self, number: u32) -> Result<Arc<Open>> {
+        self.table.socket(number)
+    }
+
+    /// The set of a number.
+    pub fn set(&self, number: u32) -> Option<Arc<WatchSet>> {
+        self.table.set(number)
+    }
+
+    /// The number names a set from now on.
+    pub fn add_set(&mut self, number: u32) -> Result<()> {
+        self.give(number, Named::Set(WatchSet::new()))
+    }
+
+    /// The number names a new socket from now on.
+    ///
+    /// Errors: `NO_BUFFERS`, `TOO_MANY`.
+    pub fn add_socket(&mut self, number: u32, kind: Transport, is_nonblocking: bool) -> Result<()> {
+        self.check_link()?;
+        let id = self.parts().0.open(kind)?;
+        self.adopt(number, id, kind, is_nonblocking).map(drop)
+    }
+
+    /// The number names a socket that the stack has. On an error the socket is closed.
+    pub(crate) fn adopt(
+        &mut self,
+        number: u32,
+        id: SocketId,
+        transport: Transport,
+        is_nonblocking: bool,
+    ) -> Result<Arc<Open>> {
+        let open = Open::new(id, transport, is_nonblocking);
+        if self.opens.len() <= id.index() {
+            self.opens.resize(id.index() + 1, None);
+        }
+        self.opens[id.index()] = Some(open.clone());
+        self.station.watch(id);
+        self.refresh(&open);
+        if let Err(error) = self.give(number, Named::Socket(open.clone())) {
+            self.end(&open);
+            return Err(error);
+        }
+        Ok(open)
+    }
+
+    /// Another number for the same.
+    pub fn duplicate(&mut self, old: u32, new: u32) -> Result<()> {
+        let named = self.table.get(old).cloned().ok_or(Errno::BAD_NUMBER)?;
+        self.give(new, named)
+    }
+
+    fn give(&mut self, number: u32, named: Named) -> Result<()> {
+        let socket = match &named {
+            Named::Socket(open) => Some(open.clone()),
+            Named::Set(_) => None,
+        };
+        let before = self.table.insert(number, named)?;
+        if let Some(open) = socket {
+            open.numbers.fetch_add(1, Relaxed);
+        }
+        self.let_go(before);
+        Ok(())
+    }
+
+    /// The number names nothing of ours any more; a socket without any number is closed: what was sent still
+    /// reaches the peer.
+    pub fn close(&mut self, number: u32) {
+        let named = self.table.remove(number);
+        self.let_go(named);
+    }
+
+    fn let_go(&mut self, named: Option<Named>) {
+        if let Some(Named::Socket(open)) = named
+            && open.numbers.fetch_sub(1, Relaxed) == 1
+        {
+            self.end(&open);
+            self.after_sending();
+        }
+    }
+
+    fn end(&mut self, open: &Open) {
+        if let Some(slot) = self.opens.get_mut(open.id.index()) {
+            *slot = None;
+        }
+        self.station.forget_plain(open.id);
+        let (stack, world) = self.parts();
+        // It is a socket of the stack until here.
+        stack.close(world, open.id).ok();
+    }
+
+    /// Closes all sockets, as the end of the program does; how many connections still have something to send.
+    pub fn close_all(&mut self) -> usize {
+        let opens: Vec<_> = self.opens.iter().flatten().cloned().collect();
+        for open in opens {
+            self.end(&open);
+        }
+        self.flush();
+        self.parts().0.orphans()
+    }
+
+    /// Connections that were closed and still have something to send.
+    pub fn orphans(&mut self) -> usize {
+        self.parts().0.orphans()
+    }
+}

@@ -1,0 +1,62 @@
+//! POSIX' sockets and epoll sets over a queue that the program owns ([`sietch_io`]).
+//!
+//! # Problem
+//! A program that was written for sockets names them by small numbers, copies bytes in and out when
+//! it likes, and asks again and again what is ready, mixed with files that are the kernel's. A
+//! [`Station`](sietch_io::Station) has one list of what happened, and hands out data once.
+//!
+//! # Idea
+//! The bytes stay in the stack until they are read. For each socket an [`Open`] keeps what the stack says
+//! is ready now: it is asked after each call on the socket, and after each turn in which something happened to
+//! it. Epoll sets are those of the kernel (`core/epoll`), and watch `Open`s in place of the kernel's
+//! files.
+//!
+//! A [`Host`] has all of it and no lock, makes no system call and never waits: a call that would says
+//! [`Errno::AGAIN`], and who may wait does and calls again. So all is tried on a simulated wire
+//! (`tests`), and `user/preload` has what is left: the C interface, the lock, the waiting.
+//!
+//! ```text
+//! the program's call ─▶ preload ─ lock ─▶ Host ─▶ Table: number ─▶ Open ─▶ inet::Stack ─▶ rings
+//! frames ─▶ Host::turn ─▶ inet::Stack ─▶ changed ─▶ Open: ready now ─▶ epoll::Set ─▶ the program
+//! ```
+//!
+//! # When frames leave
+//! A program that was told of several ready sockets answers them one after the other, so what it sends waits for
+//! the last of these answers, or for the next time that it asks what is ready (`sending`). That is only done
+//! while somebody looks after it ([`Host::watch`]).
+//!
+//! # Invariants
+//! - An `Open` is in `opens` from its making until its last number is given back; its id is then dead.
+//! - `Open::ready` is what the stack says, whenever no call is under way.
+//!
+//! # Not here
+//! Raw sockets, IPv6, control messages, urgent data; who is told of an interrupted wait.
+#![forbid(unsafe_code)]
+
+mod connect;
+mod datagrams;
+mod errno;
+mod events;
+mod host;
+mod names;
+mod open;
+mod options;
+mod pace;
+mod pieces;
+mod sending;
+mod sets;
+mod stream;
+mod table;
+mod tcp_info;
+
+pub use datagrams::Heard;
+pub use epoll::{Event, Events, Trigger, Watch};
+pub use errno::{Errno, Result};
+pub use host::{Host, Link};
+pub use inet::{Endpoint, Shutdown, Transport};
+pub use open::{Direction, Named, Open};
+pub use options::OptionBytes;
+pub use pace::Pace;
+pub use pieces::{Gather, Scatter};
+pub use sets::WatchSet;
+pub use table::NUMBERS_MAX;

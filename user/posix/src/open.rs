@@ -1,0 +1,145 @@
+//! What the numbers of one socket have in common.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use epoll::{Entry, Events, Observers, Sharing};
+use inet::{SocketId, Transport};
+
+use crate::sets::{Sets, WatchSet};
+
+/// Which way bytes go.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    /// To the program.
+    Receive,
+    /// From it.
+    Send,
+}
+
+/// A socket. All of it is read and written by who has the [`Host`](crate::Host): the atomics are for
+/// sharing it with epoll sets, not with threads.
+pub struct Open {
+    pub(crate) id: SocketId,
+    pub(crate) transport: Transport,
+    ready: AtomicU32,
+    observers: Mutex<Observers<Entry<Sets>>>,
+    is_nonblocking: AtomicBool,
+    /// A call to connect did not wait, and no other has told yet how it ended.
+    pub(crate) is_outcome_untold: AtomicBool,
+    /// It has a name or a peer here.
+    is_settled: AtomicBool,
+    /// Limits of a call's wait in nanoseconds; zero for none.
+    timeouts: [AtomicU64; 2],
+    /// How many numbers it has.
+    pub(crate) numbers: AtomicUsize,
+}
+
+impl Open {
+    pub(crate) fn new(id: SocketId, transport: Transport, is_nonblocking: bool) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            transport,
+            ready: AtomicU32::new(0),
+            observers: Mutex::default(),
+            is_nonblocking: AtomicBool::new(is_nonblocking),
+            is_outcome_untold: AtomicBool::new(false),
+            is_settled: AtomicBool::new(false),
+            timeouts: [AtomicU64::new(0), AtomicU64::new(0)],
+            numbers: AtomicUsize::new(0),
+        })
+    }
+
+    /// Whether it is a stream or for datagrams.
+    #[inline]
+    pub fn transport(&self) -> Transport {
+        self.transport
+    }
+
+    /// Whether its calls must not wait (O_NONBLOCK).
+    #[inline]
+    pub fn is_nonblocking(&self) -> bool {
+        self.is_nonblocking.load(Relaxed)
+    }
+
+    /// Whether they must not, from now on.
+    pub fn set_nonblocking(&self, is_nonblocking: bool) {
+        self.is_nonblocking.store(is_nonblocking, Relaxed);
+    }
+
+    /// Whether it has a name or a peer, so that it cannot become a socket of the kernel's any more.
+    pub fn is_settled(&self) -> bool {
+        self.is_settled.load(Relaxed)
+    }
+
+    pub(crate) fn settle(&self) {
+        self.is_settled.store(true, Relaxed);
+    }
+
+    /// How long a call may wait (SO_RCVTIMEO, SO_SNDTIMEO), in nanoseconds.
+    pub fn timeout_nanos(&self, direction: Direction) -> Option<u64> {
+        let nanos = self.timeouts[direction as usize].load(Relaxed);
+        (nanos != 0).then_some(nanos)
+    }
+
+    pub(crate) fn set_timeout_nanos(&self, direction: Direction, nanos: u64) {
+        self.timeouts[direction as usize].store(nanos, Relaxed);
+    }
+
+    /// What is ready now.
+    #[inline]
+    pub fn ready(&self) -> Events {
+        Events::from_bits_truncate(self.ready.load(Relaxed))
+    }
+
+    #[inline]
+    pub(crate) fn set_ready(&self, events: Events) {
+        self.ready.store(events.bits(), Relaxed);
+    }
+
+    fn observers(&self) -> MutexGuard<'_, Observers<Entry<Sets>>> {
+        self.observers
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets that watch it are told that something has happened.
+    #[inline]
+    pub(crate) fn tell(&self) {
+        let events = self.ready();
+        let observers = self.observers();
+        observers.notify(events, |entry| entry.notify(events));
+    }
+}
+
+impl epoll::Open<Sets> for Open {
+    #[inline]
+    fn poll(&self, _interest: Events) -> Events {
+        self.ready()
+    }
+
+    fn observe(&self, entry: Weak<Entry<Sets>>, interest: Events, sharing: Sharing) {
+        self.observers().observe(entry, interest, sharing);
+    }
+
+    fn change_interest(&self, entry: Weak<Entry<Sets>>, interest: Events) {
+        self.observers().change_interest(&entry, interest);
+    }
+
+    fn forget(&self, entry: Weak<Entry<Sets>>) {
+        self.observers().forget(&entry);
+    }
+
+    fn nested(&self) -> Option<Arc<epoll::Set<Sets>>> {
+        None
+    }
+}
+
+/// What a number names.
+#[derive(Clone)]
+pub enum Named {
+    /// A socket.
+    Socket(Arc<Open>),
+    /// An epoll set that may have sockets of ours.
+    Set(Arc<WatchSet>),
+}

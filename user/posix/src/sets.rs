@@ -1,0 +1,140 @@
+//! Epoll sets: the kernel's mechanism (`core/epoll`), watching our sockets.
+//!
+//! A set of the program's is two: its members that are ours are here, the others in the kernel's set of the
+//! same number. Who waits looks at both.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+
+use base::lock::{Family, Lock};
+use base::{Memory, NoMemory};
+use epoll::{Event, Set, Waiters, Watch};
+
+use crate::errno::Result;
+use crate::open::Open;
+use crate::pace::Pace;
+
+/// The world of our sets.
+#[derive(Debug)]
+pub struct Sets;
+
+impl epoll::Host for Sets {
+    type Family = Threads;
+    type Memory = Heap;
+    type Open = Open;
+    type Waiters = Nobody;
+
+    fn resched_point() {}
+}
+
+/// Locks and flags of the standard library. Who has the host has them all, so nobody waits for one.
+#[derive(Debug)]
+pub struct Threads;
+
+impl Family for Threads {
+    type Lock<T> = ThreadLock<T>;
+    type Flag = AtomicBool;
+    type Count = AtomicUsize;
+}
+
+/// A lock of threads.
+#[derive(Debug)]
+pub struct ThreadLock<T>(Mutex<T>);
+
+impl<T> Lock<T> for ThreadLock<T> {
+    type Guard<'a>
+        = MutexGuard<'a, T>
+    where
+        T: 'a;
+
+    fn new(value: T) -> Self {
+        Self(Mutex::new(value))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        match self.0.try_lock() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+}
+
+/// The program's heap, which ends the program when it is exhausted.
+#[derive(Debug)]
+pub struct Heap;
+
+impl Memory for Heap {
+    fn reserve<E>(
+        grow: impl FnOnce() -> core::result::Result<(), E>,
+    ) -> core::result::Result<(), NoMemory> {
+        grow().map_err(|_| NoMemory)
+    }
+}
+
+/// Who waits is told when the host is let go, whichever set it waits for.
+#[derive(Debug, Default)]
+pub struct Nobody;
+
+impl Waiters for Nobody {
+    fn wake_one(&self) -> bool {
+        false
+    }
+
+    fn notify_observers(&self) {}
+}
+
+/// The part of an epoll set that is ours.
+pub struct WatchSet {
+    set: Arc<Set<Sets>>,
+    /// When the kernel is asked for its part.
+    pub pace: Pace,
+}
+
+impl WatchSet {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self {
+            set: Set::new(),
+            pace: Pace::default(),
+        })
+    }
+
+    /// Watches a socket under a number of its.
+    pub fn add(&self, number: u32, open: &Arc<Open>, watch: Watch) -> Result<()> {
+        Ok(self.set.add(number, open, watch)?)
+    }
+
+    /// Watches it for something else.
+    pub fn modify(&self, number: u32, open: &Arc<Open>, watch: Watch) -> Result<()> {
+        Ok(self.set.modify(number, open, watch)?)
+    }
+
+    /// Watches it no longer.
+    pub fn remove(&self, number: u32, open: &Arc<Open>) -> Result<()> {
+        Ok(self.set.remove(number, open)?)
+    }
+
+    /// Whether anything may be ready.
+    pub fn may_be_ready(&self) -> bool {
+        self.set.may_be_ready()
+    }
+
+    /// Gives what is ready to `give`, at most `limit` of them; how many there were.
+    pub fn collect(&self, limit: usize, mut give: impl FnMut(Event)) -> usize {
+        let given = self.set.collect(limit, |event| {
+            give(event);
+            Ok::<(), NoMemory>(())
+        });
+        given.unwrap_or_default()
+    }
+}
+
+impl Drop for WatchSet {
+    fn drop(&mut self) {
+        self.set.close();
+    }
+}

@@ -1,0 +1,557 @@
+//! Programs with POSIX' sockets on one wire: two hosts, the kernel's side of the rings simulated, a clock of the
+//! test's own.
+
+use std::cell::RefCell;
+use std::io::{self, IoSlice, IoSliceMut};
+use std::net::Ipv4Addr;
+use std::rc::Rc;
+
+use base::Instant;
+use posix::{
+    Direction, Errno, Events, Gather, Host, Link, Result, Scatter, Shutdown, Transport, Trigger,
+    Watch,
+};
+use rt::Exchange;
+use rt::simulated::{SimulatedKernel, SimulatedRing};
+use sietch_io::{Address, QueueConfig, Station};
+
+const CHUNKS: usize = 2048;
+const ENTRIES: u32 = 512;
+const STEP_NANOS: u64 = 1_000_000;
+const PORT: u16 = 6379;
+/// Numbers of sockets and sets in these tests.
+const LISTENER: u32 = 3;
+const SERVED: u32 = 4;
+const CLIENT: u32 = 5;
+const SET: u32 = 6;
+
+/// The kernel's side, and what it was told to send.
+struct Port {
+    kernel: Rc<RefCell<SimulatedKernel>>,
+    sent: Vec<Vec<u8>>,
+    kicks: usize,
+}
+
+impl Link for Port {
+    type Memory = SimulatedRing;
+
+    fn kick(&mut self, exchange: &Exchange<SimulatedRing>) -> io::Result<()> {
+        self.kicks += 1;
+        let sent = self.kernel.borrow_mut().transmit(exchange, usize::MAX);
+        self.sent.extend(sent);
+        Ok(())
+    }
+}
+
+struct Side {
+    kernel: Rc<RefCell<SimulatedKernel>>,
+    host: Host<Shared>,
+    port: Rc<RefCell<Port>>,
+}
+
+/// The port that the test looks at, too.
+struct Shared(Rc<RefCell<Port>>);
+
+impl Link for Shared {
+    type Memory = SimulatedRing;
+
+    fn kick(&mut self, exchange: &Exchange<SimulatedRing>) -> io::Result<()> {
+        self.0.borrow_mut().kick(exchange)
+    }
+}
+
+fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, number)
+}
+
+impl Side {
+    fn new(number: u8) -> Self {
+        let (kernel, mut exchange) = SimulatedKernel::new(CHUNKS, 128, ENTRIES).unwrap();
+        exchange.supply();
+        let kernel = Rc::new(RefCell::new(kernel));
+        let port = Rc::new(RefCell::new(Port {
+            kernel: kernel.clone(),
+            sent: Vec::new(),
+            kicks: 0,
+        }));
+        let address = Address::new(address(number), 24).unwrap();
+        let mut config = QueueConfig::new("wire", address);
+        config.chunks = CHUNKS;
+        let mac = [2, 0, 0, 0, 0, number];
+        let seed = [number.into(), 7];
+        let mut station = Station::new(exchange, mac, 1500, config.stack(), seed);
+        station.set_address(address, None);
+        let host = Host::new(Shared(port.clone()), station, address, ENTRIES);
+        Self { kernel, host, port }
+    }
+
+    fn kicks(&self) -> usize {
+        self.port.borrow().kicks
+    }
+}
+
+struct Wire {
+    sides: [Side; 2],
+    now: u64,
+}
+
+impl Wire {
+    fn new() -> Self {
+        Self {
+            sides: [Side::new(1), Side::new(2)],
+            now: STEP_NANOS,
+        }
+    }
+
+    fn server(&mut self) -> &mut Host<Shared> {
+        &mut self.sides[0].host
+    }
+
+    fn client(&mut self) -> &mut Host<Shared> {
+        &mut self.sides[1].host
+    }
+
+    /// A step of time: what left crosses, and both hosts look at what came.
+    fn step(&mut self) {
+        self.now += STEP_NANOS;
+        let sent = self.sides.each_mut().map(|side| side.port.take_sent());
+        for (frames, side) in sent.into_iter().zip(self.sides.iter_mut().rev()) {
+            for frame in frames {
+                let exchange = side.host.station().exchange();
+                side.kernel.borrow_mut().deliver(exchange, &frame);
+            }
+        }
+        for side in &mut self.sides {
+            side.host.turn(Instant::from_nanos(self.now));
+            side.host.flush();
+        }
+    }
+
+    fn steps(&mut self, count: usize) {
+        (0..count).for_each(|_| self.step());
+    }
+
+    /// Steps until `attempt` need not wait.
+    fn until<T>(&mut self, mut attempt: impl FnMut(&mut Self) -> Result<T>) -> Result<T> {
+        for _ in 0..20_000 {
+            match attempt(self) {
+                Err(Errno::AGAIN) => self.step(),
+                done => return done,
+            }
+        }
+        panic!("nothing happens");
+    }
+
+    fn listen(&mut self) {
+        let server = self.server();
+        server.add_socket(LISTENER, Transport::Tcp, true).unwrap();
+        let listener = server.socket(LISTENER).unwrap();
+        server.bind(&listener, address(1), PORT).unwrap();
+        server.listen(&listener, 511).unwrap();
+    }
+
+    fn connect(&mut self, client: u32, served: u32) {
+        self.client()
+            .add_socket(client, Transport::Tcp, true)
+            .unwrap();
+        let open = self.client().socket(client).unwrap();
+        let started = self.client().connect(&open, address(1), PORT);
+        assert_eq!(started, Err(Errno::IN_PROGRESS));
+        self.until(|wire| wire.client().finish_connecting(&open))
+            .unwrap();
+        let listener = self.server().socket(LISTENER).unwrap();
+        self.until(|wire| wire.server().may_accept(&listener))
+            .unwrap();
+        let peer = self.server().accept(&listener, served, true).unwrap();
+        assert_eq!(peer.addr, address(2));
+    }
+
+    /// The server's end and the client's, connected.
+    fn connected() -> Self {
+        let mut wire = Self::new();
+        wire.listen();
+        wire.connect(CLIENT, SERVED);
+        wire
+    }
+}
+
+trait TakeSent {
+    fn take_sent(&self) -> Vec<Vec<u8>>;
+}
+
+impl TakeSent for Rc<RefCell<Port>> {
+    fn take_sent(&self) -> Vec<Vec<u8>> {
+        std::mem::take(&mut self.borrow_mut().sent)
+    }
+}
+
+/// Sends what fits; how much.
+fn send(host: &mut Host<Shared>, number: u32, bytes: &[u8]) -> Result<usize> {
+    let open = host.socket(number)?;
+    let pieces = [IoSlice::new(bytes)];
+    let mut from = Gather::new(&pieces);
+    match host.put(&open, &mut from) {
+        Err(error) if from.done() == 0 => Err(error),
+        _ => Ok(from.done()),
+    }
+}
+
+fn receive(host: &mut Host<Shared>, number: u32, most: usize) -> Result<Vec<u8>> {
+    let open = host.socket(number)?;
+    let mut bytes = vec![0; most];
+    let mut pieces = [IoSliceMut::new(&mut bytes)];
+    let mut to = Scatter::new(&mut pieces);
+    host.take(&open, &mut to)?;
+    let done = to.done();
+    bytes.truncate(done);
+    Ok(bytes)
+}
+
+fn ready(host: &mut Host<Shared>, number: u32) -> Events {
+    host.socket(number).unwrap().ready()
+}
+
+fn watch(interest: Events, trigger: Trigger) -> Watch {
+    Watch {
+        interest,
+        trigger,
+        data: 42,
+    }
+}
+
+/// A set of the server's that watches its end of a connection.
+fn watched(wire: &mut Wire, trigger: Trigger) {
+    let server = wire.server();
+    server.add_set(SET).unwrap();
+    let open = server.socket(SERVED).unwrap();
+    let set = server.set(SET).unwrap();
+    set.add(SERVED, &open, watch(Events::IN, trigger)).unwrap();
+}
+
+fn collect(wire: &mut Wire) -> Vec<Events> {
+    let mut found = Vec::new();
+    let set = wire.server().set(SET).unwrap();
+    set.collect(16, |event| {
+        assert_eq!(event.data, 42);
+        found.push(event.events);
+    });
+    found
+}
+
+#[test]
+fn what_one_writes_the_other_reads_piece_by_piece() {
+    let mut wire = Wire::connected();
+    assert_eq!(receive(wire.server(), SERVED, 10), Err(Errno::AGAIN));
+    assert_eq!(send(wire.client(), CLIENT, b"hello world"), Ok(11));
+    let first = wire
+        .until(|wire| receive(wire.server(), SERVED, 5))
+        .unwrap();
+    assert_eq!(first, b"hello");
+    let open = wire.server().socket(SERVED).unwrap();
+    assert_eq!(wire.server().unread(&open), Ok(6));
+    assert_eq!(receive(wire.server(), SERVED, 100).unwrap(), b" world");
+    assert_eq!(receive(wire.server(), SERVED, 100), Err(Errno::AGAIN));
+    wire.client().close(CLIENT);
+    let end = wire
+        .until(|wire| receive(wire.server(), SERVED, 5))
+        .unwrap();
+    assert_eq!(end, b"");
+    assert_eq!(receive(wire.client(), CLIENT, 1), Err(Errno::BAD_NUMBER));
+}
+
+#[test]
+fn more_than_all_buffers_hold_arrives_whole() {
+    let mut wire = Wire::connected();
+    let bytes: Vec<u8> = (0..5_000_000_u32).map(|at| (at / 7) as u8).collect();
+    let (mut sent, mut received) = (0, Vec::new());
+    while received.len() != bytes.len() {
+        if sent != bytes.len() {
+            match send(wire.client(), CLIENT, &bytes[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) => assert_eq!(error, Errno::AGAIN),
+            }
+        }
+        match receive(wire.server(), SERVED, 100_000) {
+            Ok(some) => received.extend(some),
+            Err(error) => assert_eq!(error, Errno::AGAIN),
+        }
+        wire.step();
+    }
+    assert!(received == bytes);
+}
+
+#[test]
+fn a_peer_that_never_reads_holds_its_own_connection_back_and_no_other() {
+    let mut wire = Wire::connected();
+    wire.connect(CLIENT + 10, SERVED + 10);
+    let mut refused = 0;
+    for _ in 0..2000 {
+        match send(wire.server(), SERVED, &[1; 10_000]) {
+            Ok(_) => refused = 0,
+            Err(error) => {
+                assert_eq!(error, Errno::AGAIN);
+                refused += 1;
+            }
+        }
+        wire.step();
+    }
+    assert!(refused > 100, "all was taken");
+    assert!(!ready(wire.server(), SERVED).contains(Events::OUT));
+    for _ in 0..20 {
+        assert_eq!(send(wire.client(), CLIENT + 10, b"ping"), Ok(4));
+        let asked = wire.until(|wire| receive(wire.server(), SERVED + 10, 10));
+        assert_eq!(asked.unwrap(), b"ping");
+        assert_eq!(send(wire.server(), SERVED + 10, b"pong"), Ok(4));
+        let answered = wire.until(|wire| receive(wire.client(), CLIENT + 10, 10));
+        assert_eq!(answered.unwrap(), b"pong");
+    }
+}
+
+#[test]
+fn many_connections_that_nobody_reads_leave_memory_for_another() {
+    const CROWD: u32 = 200;
+    let mut wire = Wire::new();
+    wire.listen();
+    for number in 0..CROWD {
+        wire.connect(1000 + number, 2000 + number);
+    }
+    for _ in 0..300 {
+        for number in 0..CROWD {
+            if let Err(error) = send(wire.client(), 1000 + number, &[7; 4000]) {
+                assert_eq!(error, Errno::AGAIN);
+            }
+        }
+        wire.step();
+    }
+    wire.connect(CLIENT, SERVED);
+    let sent = wire.until(|wire| send(wire.client(), CLIENT, b"ping"));
+    assert_eq!(sent, Ok(4));
+    let asked = wire.until(|wire| receive(wire.server(), SERVED, 10));
+    assert_eq!(asked.unwrap(), b"ping");
+}
+
+#[test]
+fn a_level_is_told_until_it_is_over_and_an_edge_once_for_each_arrival() {
+    for trigger in [Trigger::empty(), Trigger::EDGE, Trigger::ONESHOT] {
+        let mut wire = Wire::connected();
+        watched(&mut wire, trigger);
+        assert_eq!(collect(&mut wire), []);
+        send(wire.client(), CLIENT, b"one").unwrap();
+        wire.steps(5);
+        assert_eq!(collect(&mut wire), [Events::IN], "{trigger:?}");
+        let again: &[Events] = match trigger.is_empty() {
+            true => &[Events::IN],
+            false => &[],
+        };
+        assert_eq!(collect(&mut wire), again, "{trigger:?}");
+        // It waits for the acknowledgement of the first.
+        send(wire.client(), CLIENT, b"two").unwrap();
+        wire.steps(300);
+        let arrived: &[Events] = match trigger {
+            Trigger::ONESHOT => &[],
+            _ => &[Events::IN],
+        };
+        assert_eq!(collect(&mut wire), arrived, "{trigger:?}");
+        receive(wire.server(), SERVED, 100).unwrap();
+        assert_eq!(collect(&mut wire), []);
+    }
+}
+
+#[test]
+fn a_set_is_told_of_what_was_ready_before_it_watched() {
+    let mut wire = Wire::connected();
+    send(wire.client(), CLIENT, b"early").unwrap();
+    wire.steps(5);
+    watched(&mut wire, Trigger::EDGE);
+    assert_eq!(collect(&mut wire), [Events::IN]);
+}
+
+#[test]
+fn a_closed_socket_leaves_its_sets_and_its_copies_live_on() {
+    let mut wire = Wire::connected();
+    watched(&mut wire, Trigger::empty());
+    wire.server().duplicate(SERVED, SERVED + 20).unwrap();
+    wire.server().close(SERVED);
+    send(wire.client(), CLIENT, b"one").unwrap();
+    wire.steps(5);
+    assert_eq!(collect(&mut wire), [Events::IN]);
+    assert_eq!(receive(wire.server(), SERVED + 20, 9).unwrap(), b"one");
+    wire.server().close(SERVED + 20);
+    wire.steps(5);
+    assert_eq!(collect(&mut wire), []);
+    let end = wire
+        .until(|wire| receive(wire.client(), CLIENT, 9))
+        .unwrap();
+    assert_eq!(end, b"");
+}
+
+#[test]
+fn refusals_are_those_of_the_kernels_sockets() {
+    let mut wire = Wire::new();
+    let number = |error: i32| Err(error);
+    let said = |result: Result<()>| result.map_err(Errno::number);
+    wire.client()
+        .add_socket(CLIENT, Transport::Tcp, true)
+        .unwrap();
+    let open = wire.client().socket(CLIENT).unwrap();
+    assert_eq!(
+        send(wire.client(), CLIENT, b"x").map_err(Errno::number),
+        Err(libc::EPIPE)
+    );
+    assert_eq!(
+        said(wire.client().remote(&open).map(drop)),
+        number(libc::ENOTCONN)
+    );
+    assert_eq!(
+        said(wire.client().bind(&open, address(9), 7)),
+        number(libc::EADDRNOTAVAIL)
+    );
+    let started = wire.client().connect(&open, address(1), PORT);
+    assert_eq!(started, Err(Errno::IN_PROGRESS));
+    assert_eq!(
+        wire.client().connect(&open, address(1), PORT),
+        Err(Errno::ALREADY)
+    );
+    let refused = wire.until(|wire| wire.client().finish_connecting(&open));
+    assert_eq!(said(refused), number(libc::ECONNREFUSED));
+
+    wire.listen();
+    let server = wire.server();
+    server.add_socket(9, Transport::Tcp, true).unwrap();
+    let other = server.socket(9).unwrap();
+    assert_eq!(
+        said(server.bind(&other, address(1), PORT)),
+        number(libc::EADDRINUSE)
+    );
+    server.add_socket(10, Transport::Udp, true).unwrap();
+    let datagrams = server.socket(10).unwrap();
+    assert_eq!(said(server.listen(&datagrams, 5)), number(libc::EOPNOTSUPP));
+    assert_eq!(said(server.may_accept(&other)), number(libc::EINVAL));
+}
+
+#[test]
+fn datagrams_come_whole_with_who_sent_them() {
+    let mut wire = Wire::new();
+    wire.server().add_socket(7, Transport::Udp, true).unwrap();
+    let server = wire.server().socket(7).unwrap();
+    wire.server()
+        .bind(&server, Ipv4Addr::UNSPECIFIED, 53)
+        .unwrap();
+    wire.client()
+        .add_socket(CLIENT, Transport::Udp, true)
+        .unwrap();
+    let client = wire.client().socket(CLIENT).unwrap();
+    for len in [0, 1, 1472, 20_000] {
+        let bytes = vec![len as u8; len];
+        let pieces = [IoSlice::new(&bytes)];
+        let to = Some((address(1), 53));
+        let sent = wire
+            .client()
+            .put_datagram(&client, &mut Gather::new(&pieces), to);
+        assert_eq!(sent, Ok(()));
+        let mut space = vec![0; 1000];
+        let heard = wire
+            .until(|wire| {
+                let mut pieces = [IoSliceMut::new(&mut space)];
+                wire.server()
+                    .take_datagram(&server, &mut Scatter::new(&mut pieces))
+            })
+            .unwrap();
+        assert_eq!((heard.len, heard.from.addr), (len, address(2).into()));
+        assert!(space[..len.min(1000)].iter().all(|byte| *byte == len as u8));
+    }
+}
+
+#[test]
+fn answers_to_several_ready_sockets_leave_together_while_somebody_looks_after_them() {
+    let mut wire = Wire::connected();
+    let open = wire.server().socket(SERVED).unwrap();
+    let at_once = 1_i32.to_ne_bytes();
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_NODELAY);
+    let set = wire.server().set_option(&open, level, name, &at_once);
+    assert_eq!(set, Ok(()));
+    wire.steps(10);
+    let kicks = |wire: &Wire| wire.sides[0].kicks();
+    let answer = |wire: &mut Wire| send(wire.server(), SERVED, b"answer").unwrap();
+
+    let before = kicks(&wire);
+    wire.server().expect_answers(3);
+    for _ in 0..3 {
+        answer(&mut wire);
+    }
+    assert_eq!(kicks(&wire), before + 3, "nobody looks after them");
+
+    wire.server().watch(true);
+    wire.server().expect_answers(3);
+    answer(&mut wire);
+    answer(&mut wire);
+    assert_eq!(kicks(&wire), before + 3);
+    answer(&mut wire);
+    assert_eq!(kicks(&wire), before + 4);
+    answer(&mut wire);
+    assert_eq!(kicks(&wire), before + 5, "one that was not expected");
+
+    wire.server().expect_answers(9);
+    answer(&mut wire);
+    wire.server().watch(false);
+    assert_eq!(kicks(&wire), before + 6);
+}
+
+#[test]
+fn options_are_the_stacks_and_times_are_the_sockets() {
+    let mut wire = Wire::connected();
+    let host = wire.server();
+    let open = host.socket(SERVED).unwrap();
+    let int = |number: i32| number.to_ne_bytes().to_vec();
+    for (level, name, value) in [
+        (libc::IPPROTO_TCP, libc::TCP_NODELAY, 1),
+        (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, 33),
+        (libc::SOL_SOCKET, libc::SO_KEEPALIVE, 1),
+        (libc::SOL_SOCKET, libc::SO_SNDBUF, 100_000),
+    ] {
+        host.set_option(&open, level, name, &int(value)).unwrap();
+        assert_eq!(host.option(&open, level, name), Some(Ok(int(value))));
+    }
+    let time = [3_i64.to_ne_bytes(), 500_000_i64.to_ne_bytes()].concat();
+    host.set_option(&open, libc::SOL_SOCKET, libc::SO_RCVTIMEO, &time)
+        .unwrap();
+    assert_eq!(open.timeout_nanos(Direction::Receive), Some(3_500_000_000));
+    assert_eq!(open.timeout_nanos(Direction::Send), None);
+    let error = host.option(&open, libc::SOL_SOCKET, libc::SO_ERROR);
+    assert_eq!(error, Some(Ok(int(0))));
+    assert_eq!(host.option(&open, libc::SOL_SOCKET, libc::SO_TYPE), None);
+}
+
+#[test]
+fn a_lost_link_is_an_error_of_each_socket() {
+    let mut wire = Wire::connected();
+    watched(&mut wire, Trigger::EDGE);
+    wire.server().take_news();
+    wire.server().lose_link();
+    assert!(wire.server().take_news());
+    let told = collect(&mut wire);
+    assert_eq!(told, [Events::IN | Events::ERR | Events::HUP]);
+    assert_eq!(receive(wire.server(), SERVED, 1), Err(Errno::NETWORK_DOWN));
+    assert_eq!(send(wire.server(), SERVED, b"x"), Err(Errno::NETWORK_DOWN));
+    let added = wire.server().add_socket(30, Transport::Tcp, true);
+    assert_eq!(added, Err(Errno::NETWORK_DOWN));
+    wire.server().close(SERVED);
+}
+
+#[test]
+fn a_direction_that_is_shut_ends_for_the_peer() {
+    let mut wire = Wire::connected();
+    let open = wire.server().socket(SERVED).unwrap();
+    send(wire.server(), SERVED, b"last").unwrap();
+    wire.server().shutdown(&open, Shutdown::Write).unwrap();
+    assert_eq!(send(wire.server(), SERVED, b"x"), Err(Errno::BROKEN_PIPE));
+    let last = wire
+        .until(|wire| receive(wire.client(), CLIENT, 9))
+        .unwrap();
+    assert_eq!(last, b"last");
+    let end = wire
+        .until(|wire| receive(wire.client(), CLIENT, 9))
+        .unwrap();
+    assert_eq!(end, b"");
+    assert!(ready(wire.client(), CLIENT).contains(Events::RDHUP));
+}

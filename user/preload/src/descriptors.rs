@@ -1,0 +1,195 @@
+//! close, dup, fcntl, ioctl.
+
+use std::ffi::{c_int, c_ulong};
+
+use posix::{Errno, Result};
+
+use crate::answer;
+use crate::next;
+use crate::numbers::{self, Whose, whose};
+use crate::state::Held;
+
+/// Bytes that wait, and that the peer has not acknowledged (include/uapi/asm-generic/ioctls.h).
+const FIONREAD: c_ulong = 0x541b;
+const SIOCOUTQ: c_ulong = 0x5411;
+const FIONBIO: c_ulong = 0x5421;
+
+/// The number is the kernel's alone again.
+fn forget(held: &mut Held, number: c_int) {
+    held.host().close(number.cast_unsigned());
+    numbers::set(number, Whose::Kernel);
+}
+
+/// `close(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn close(number: c_int) -> c_int {
+    match whose(number) {
+        Whose::Kernel => {}
+        Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
+        Whose::Parent => numbers::set(number, Whose::Kernel),
+        Whose::Socket | Whose::Set => match Held::wait() {
+            Ok(mut held) => forget(&mut held, number),
+            Err(_) => numbers::set(number, Whose::Kernel),
+        },
+    }
+    // SAFETY: the number is the program's.
+    unsafe { next::close.get()(number) }
+}
+
+/// Makes a copy of a number by `make`, and has it name the same.
+fn copy(old: c_int, make: impl FnOnce() -> c_int) -> c_int {
+    if !matches!(whose(old), Whose::Socket | Whose::Set) {
+        return make();
+    }
+    let copied = Held::wait().and_then(|mut held| {
+        let new = make();
+        match new >= 0 {
+            true => name(&mut held, old, new),
+            false => Ok(new),
+        }
+    });
+    answer::number(copied)
+}
+
+/// `new` names what `old` does.
+fn name(held: &mut Held, old: c_int, new: c_int) -> Result<c_int> {
+    let named = held
+        .host()
+        .duplicate(old.cast_unsigned(), new.cast_unsigned());
+    match named {
+        Ok(()) => numbers::set(new, whose(old)),
+        // SAFETY: nobody has the number but us.
+        Err(_) => drop(unsafe { next::close.get()(new) }),
+    }
+    named.map(|()| new)
+}
+
+/// `dup(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dup(old: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    copy(old, || unsafe { next::dup.get()(old) })
+}
+
+/// What dup2 and dup3 do besides `make`: `new` names something else from now on.
+fn replace(old: c_int, new: c_int, make: impl FnOnce() -> c_int) -> c_int {
+    let is_named = |number| matches!(whose(number), Whose::Socket | Whose::Set);
+    if whose(new) == Whose::Library {
+        return answer::number(Err(Errno::BAD_NUMBER));
+    }
+    if old == new || !is_named(old) && !is_named(new) {
+        let made = make();
+        if made >= 0 && old != new && whose(new) == Whose::Parent {
+            numbers::set(new, Whose::Kernel);
+        }
+        return made;
+    }
+    let replaced = Held::wait().and_then(|mut held| {
+        let made = make();
+        if made < 0 {
+            return Ok(made);
+        }
+        if is_named(new) {
+            forget(&mut held, new);
+        }
+        match is_named(old) {
+            true => name(&mut held, old, new),
+            false => Ok(made),
+        }
+    });
+    answer::number(replaced)
+}
+
+/// `dup2(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dup2(old: c_int, new: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    replace(old, new, || unsafe { next::dup2.get()(old, new) })
+}
+
+/// `dup3(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    replace(old, new, || unsafe { next::dup3.get()(old, new, flags) })
+}
+
+/// Whether calls on a number wait, as the kernel was told.
+fn set_nonblocking(number: c_int, is_nonblocking: bool) {
+    let held = Held::wait().ok();
+    let open = held.and_then(|mut held| held.host().socket(number.cast_unsigned()).ok());
+    if let Some(open) = open {
+        open.set_nonblocking(is_nonblocking);
+    }
+}
+
+/// `fcntl(2)`, whose third argument is a number or a pointer.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl(number: c_int, command: c_int, argument: usize) -> c_int {
+    // SAFETY: **Caller**.
+    let pass_on = || unsafe { next::fcntl.get()(number, command, argument) };
+    if numbers::is_kernels(number) {
+        return pass_on();
+    }
+    match command {
+        libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copy(number, pass_on),
+        libc::F_SETFL => {
+            let outcome = pass_on();
+            if outcome == 0 {
+                set_nonblocking(number, argument as c_int & libc::O_NONBLOCK != 0);
+            }
+            outcome
+        }
+        _ => pass_on(),
+    }
+}
+
+/// The same under the name that programs with large files have for it.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn fcntl64(number: c_int, command: c_int, argument: usize) -> c_int {
+    // SAFETY: **Caller**.
+    unsafe { fcntl(number, command, argument) }
+}
+
+/// `ioctl(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn ioctl(number: c_int, request: c_ulong, argument: usize) -> c_int {
+    // SAFETY: **Caller**.
+    let pass_on = || unsafe { next::ioctl.get()(number, request, argument) };
+    match (whose(number), request) {
+        (Whose::Socket | Whose::Parent, FIONREAD | SIOCOUTQ) => {
+            let waiting = waiting(number, request);
+            // SAFETY: **Caller**: the argument points to a number.
+            let told = waiting.map(|count| unsafe { *(argument as *mut c_int) = count });
+            answer::done(told)
+        }
+        (Whose::Socket, FIONBIO) => {
+            let outcome = pass_on();
+            if outcome == 0 {
+                // SAFETY: **Caller**: the argument points to a number.
+                set_nonblocking(number, unsafe { *(argument as *const c_int) } != 0);
+            }
+            outcome
+        }
+        _ => pass_on(),
+    }
+}
+
+fn waiting(number: c_int, request: c_ulong) -> Result<c_int> {
+    let mut held = Held::wait()?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    let count = match request {
+        FIONREAD => held.host().unread(&open)?,
+        _ => held.host().unsent(&open)?,
+    };
+    Ok(c_int::try_from(count).unwrap_or(c_int::MAX))
+}

@@ -1,0 +1,93 @@
+//! sendfile to a socket of ours: the file's bytes are read and sent, for the kernel does not have the socket.
+
+use std::ffi::c_int;
+use std::io::IoSlice;
+
+use libc::{off_t, size_t, ssize_t};
+use posix::{Direction, Errno, Gather, Result};
+
+use crate::answer;
+use crate::next;
+use crate::numbers::{Whose, whose};
+use crate::patience::{Way, patiently};
+
+/// Bytes that are read at once.
+const STEP_BYTES: usize = 64 * 1024;
+
+/// `sendfile(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile(
+    to: c_int,
+    from: c_int,
+    offset: *mut off_t,
+    count: size_t,
+) -> ssize_t {
+    if !matches!(whose(to), Whose::Socket | Whose::Parent) {
+        // SAFETY: **Caller**.
+        return unsafe { next::sendfile.get()(to, from, offset, count) };
+    }
+    // SAFETY: **Caller**.
+    let given = unsafe { offset.as_mut() };
+    let start = match &given {
+        Some(offset) => **offset,
+        // SAFETY: no memory is passed.
+        None => unsafe { libc::lseek(from, 0, libc::SEEK_CUR) },
+    };
+    let sent = match start < 0 {
+        true => Err(Errno::INVALID),
+        false => send_from(to, from, start, count),
+    };
+    if let Ok(count) = sent {
+        let end = start + count as off_t;
+        match given {
+            Some(offset) => *offset = end,
+            // SAFETY: no memory is passed.
+            None => drop(unsafe { libc::lseek(from, end, libc::SEEK_SET) }),
+        }
+    }
+    answer::count(answer::broken_pipe(sent, 0))
+}
+
+/// The same under the name that programs with large files have for it.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendfile64(
+    to: c_int,
+    from: c_int,
+    offset: *mut off_t,
+    count: size_t,
+) -> ssize_t {
+    // SAFETY: **Caller**.
+    unsafe { sendfile(to, from, offset, count) }
+}
+
+fn send_from(to: c_int, from: c_int, start: off_t, count: usize) -> Result<usize> {
+    let mut bytes = vec![0; STEP_BYTES.min(count)];
+    let mut done = 0;
+    while done < count {
+        let room = bytes.len().min(count - done);
+        let at = start + done as off_t;
+        // SAFETY: there is so much room.
+        let read = unsafe { libc::pread(from, bytes.as_mut_ptr().cast(), room, at) };
+        let read = usize::try_from(read).map_err(|_| Errno::INVALID)?;
+        if read == 0 {
+            break;
+        }
+        let pieces = [IoSlice::new(&bytes[..read])];
+        let mut gather = Gather::new(&pieces);
+        let way = Way::of(Direction::Send, 0);
+        let outcome = patiently(to, way, |host, open| host.put(open, &mut gather));
+        done += gather.done();
+        match outcome {
+            Err(error) if done == 0 => return Err(error),
+            Err(_) => break,
+            Ok(()) => {}
+        }
+    }
+    Ok(done)
+}

@@ -1,0 +1,87 @@
+//! A thread that looks after frames while the program is elsewhere.
+//!
+//! A program computes, or waits for something that is none of ours: nobody is in the library then, frames lie
+//! unseen, and what was left to leave with later answers would lie for as long (`posix`, "When frames leave").
+//! The keeper sleeps until frames come, and from then on looks every few milliseconds whether somebody was in the
+//! library, until nothing happens any more. While it looks, sends may be left lying; while it sleeps,
+//! they leave at once. So a busy program pays for a hundred wake-ups a second, and an idle one for none.
+
+use std::ffi::c_int;
+use std::mem;
+use std::ptr;
+use std::thread;
+use std::time::Duration;
+
+use base::Instant;
+
+use crate::patience::{poll_files, readable};
+use crate::state::{self, Held};
+
+/// How long what was left lying may lie.
+const PERIOD: Duration = Duration::from_millis(10);
+/// After so many looks in which nothing happened it sleeps.
+const QUIET_LOOKS: u32 = 3;
+
+/// Starts it. Without a thread for it each send leaves at once.
+pub fn start(descriptor: c_int) {
+    // SAFETY: all zeros is a set of signals.
+    let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { mem::zeroed() };
+    // SAFETY: both sets are ours. The program's handlers are not to run on our thread.
+    unsafe {
+        libc::sigfillset(&raw mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
+    }
+    let thread = thread::Builder::new().name("sietch".into());
+    thread.spawn(move || keep(descriptor)).ok();
+    // SAFETY: as before.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+}
+
+/// As long as there is a link.
+fn keep(descriptor: c_int) {
+    while let Some(due) = rest() {
+        let mut files = [readable(descriptor)];
+        let most = due.map(|due| due.since(state::now()).as_nanos());
+        // Whatever ends the wait, it is time to look.
+        poll_files(&mut files, most, ptr::null()).ok();
+        if !look_until_quiet() {
+            return;
+        }
+    }
+}
+
+/// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
+fn rest() -> Option<Option<Instant>> {
+    let mut held = Held::wait().ok()?;
+    let host = held.host();
+    host.watch(false);
+    let due = host.next_deadline(state::now());
+    let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD.as_nanos() as u64);
+    host.is_up().then(|| due.map(slack))
+}
+
+/// False without a link.
+fn look_until_quiet() -> bool {
+    let mut quiet = 0;
+    let mut seen = None;
+    while quiet < QUIET_LOOKS {
+        let Ok(mut held) = Held::wait() else {
+            return false;
+        };
+        let host = held.host();
+        host.watch(true);
+        let is_visited = seen.is_some_and(|seen| seen != host.turns());
+        let is_quiet = match seen {
+            Some(_) if !is_visited => host.look_after(state::now()),
+            _ => false,
+        };
+        quiet = if is_quiet { quiet + 1 } else { 0 };
+        seen = Some(host.turns());
+        if !host.is_up() {
+            return false;
+        }
+        drop(held);
+        thread::sleep(PERIOD);
+    }
+    true
+}

@@ -1,0 +1,62 @@
+//! `libsietch.so`: put in front of a dynamic Linux program by `LD_PRELOAD`, its IPv4 sockets are on a queue of the
+//! program's own (`docs/bypass.md`).
+//!
+//! # Problem
+//! A program calls the C library, whose sockets are numbers of the kernel's. We want its calls on some
+//! numbers, from any thread, and none of the others to become slower or different.
+//!
+//! # Idea
+//! Each number of ours is that of a real descriptor: a socket of the kernel's of the same kind, to which
+//! nobody ever sends. So numbers never collide, `fcntl`, `fstat` and options that we have no use for
+//! are the kernel's, and a call that we do not know fails as on a socket without a peer. One byte for each
+//! number says whose it is (`numbers`), which is all that a call on others' numbers pays. What POSIX
+//! means is in [`posix`], one [`Host`](posix::Host) under one lock (`state`).
+//!
+//! | module | what |
+//! |---|---|
+//! | `sockets`, `reading`, `writing`, `descriptors`, `sets`, `polls`, `files` | the functions that programs call |
+//! | `transfer` | bytes as their flags say |
+//! | `next` | those of the C library behind them |
+//! | `memory` | what programs point to |
+//! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
+//! | `patience` | waiting for frames, files and other threads at once |
+//! | `keeper` | looks after frames while the program is elsewhere |
+//! | `fork`, `exit` | what a child has of it, and what a program's end does |
+//!
+//! # Waiting
+//! Who has nothing to do lets the lock go and waits in ppoll(2) for frames, for the files that it was asked about, and
+//! for a bell of its own (an eventfd). Whoever has the lock when something happens to a socket rings the
+//! bells of all who wait. A bell is given out under the lock, so no change is missed between a look and the wait.
+//!
+//! # Invariants (cited by the `SAFETY` comments)
+//! - **Named:** the function that `dlsym` finds under a name has the type that stands beside the name.
+//! - **Caller:** what a program passes to a function of the C library is as its manual says: pointers lead
+//!   to as much memory as the call may read or write. (The kernel would say EFAULT; here it is a fault.)
+//! - **Ours:** descriptors of the library's own stay open for as long as the program runs.
+//!
+//! Lock order: the state's lock; nothing is taken under it but the standard library's own. No function of the
+//! program's is called under it.
+//!
+//! # Not here
+//! Programs that make system calls themselves (Go, io_uring); signal handlers that use the sockets;
+//! restarting an interrupted call.
+#![deny(unsafe_op_in_unsafe_fn)]
+
+mod answer;
+mod config;
+mod descriptors;
+mod exit;
+mod files;
+mod fork;
+mod keeper;
+mod memory;
+mod next;
+mod numbers;
+mod patience;
+mod polls;
+mod reading;
+mod sets;
+mod sockets;
+mod state;
+mod transfer;
+mod writing;

@@ -1,0 +1,104 @@
+//! The functions of the C library that ours stand in front of.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::marker::PhantomData;
+use std::mem;
+use std::process;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
+
+use libc::{
+    epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
+    socklen_t, ssize_t, timespec, timeval,
+};
+
+/// The next function of a name behind ours, of the type `F`.
+pub struct Next<F> {
+    name: &'static CStr,
+    found: AtomicPtr<c_void>,
+    of: PhantomData<F>,
+}
+
+impl<F: Copy> Next<F> {
+    /// # Safety
+    /// **Named**.
+    const unsafe fn new(name: &'static CStr) -> Self {
+        const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
+        Self {
+            name,
+            found: AtomicPtr::new(ptr::null_mut()),
+            of: PhantomData,
+        }
+    }
+
+    /// The function. Without one the program cannot go on.
+    #[inline]
+    pub fn get(&self) -> F {
+        let mut found = self.found.load(Relaxed);
+        if found.is_null() {
+            // SAFETY: the name ends with a zero.
+            found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+            if found.is_null() {
+                process::abort();
+            }
+            self.found.store(found, Relaxed);
+        }
+        // SAFETY: **Named**; `new` has compared the sizes.
+        unsafe { mem::transmute_copy(&found) }
+    }
+}
+
+/// Declares the functions by their names and types.
+macro_rules! behind {
+    ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
+        $(
+            #[allow(non_upper_case_globals, reason = "as in C")]
+            pub static $name: Next<unsafe extern "C" fn($($argument),*) -> $result> =
+                // SAFETY: **Named**, as the manual of section 2 has it.
+                unsafe {
+                    Next::new(match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
+                        Ok(name) => name,
+                        Err(_) => c"",
+                    })
+                };
+        )*
+    };
+}
+
+type Name = *const sockaddr;
+type NameAt = *mut sockaddr;
+type LenAt = *mut socklen_t;
+
+behind! {
+    socket: fn(c_int, c_int, c_int) -> c_int;
+    bind: fn(c_int, Name, socklen_t) -> c_int;
+    listen: fn(c_int, c_int) -> c_int;
+    accept4: fn(c_int, NameAt, LenAt, c_int) -> c_int;
+    connect: fn(c_int, Name, socklen_t) -> c_int;
+    getsockname: fn(c_int, NameAt, LenAt) -> c_int;
+    getpeername: fn(c_int, NameAt, LenAt) -> c_int;
+    getsockopt: fn(c_int, c_int, c_int, *mut c_void, LenAt) -> c_int;
+    setsockopt: fn(c_int, c_int, c_int, *const c_void, socklen_t) -> c_int;
+    shutdown: fn(c_int, c_int) -> c_int;
+    close: fn(c_int) -> c_int;
+    dup: fn(c_int) -> c_int;
+    dup2: fn(c_int, c_int) -> c_int;
+    dup3: fn(c_int, c_int, c_int) -> c_int;
+    fcntl: fn(c_int, c_int, usize) -> c_int;
+    ioctl: fn(c_int, libc::c_ulong, usize) -> c_int;
+    read: fn(c_int, *mut c_void, size_t) -> ssize_t;
+    readv: fn(c_int, *const iovec, c_int) -> ssize_t;
+    recvfrom: fn(c_int, *mut c_void, size_t, c_int, NameAt, LenAt) -> ssize_t;
+    recvmsg: fn(c_int, *mut msghdr, c_int) -> ssize_t;
+    write: fn(c_int, *const c_void, size_t) -> ssize_t;
+    writev: fn(c_int, *const iovec, c_int) -> ssize_t;
+    sendto: fn(c_int, *const c_void, size_t, c_int, Name, socklen_t) -> ssize_t;
+    sendmsg: fn(c_int, *const msghdr, c_int) -> ssize_t;
+    sendfile: fn(c_int, c_int, *mut off_t, size_t) -> ssize_t;
+    epoll_create1: fn(c_int) -> c_int;
+    epoll_ctl: fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
+    epoll_pwait: fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
+    ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+    select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
+    pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;
+}

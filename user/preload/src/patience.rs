@@ -1,0 +1,202 @@
+//! Waiting for frames, for the program's files and for other threads.
+
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::Arc;
+
+use base::Instant;
+use libc::{pollfd, sigset_t, timespec};
+use posix::{Direction, Errno, Host, Open, Result};
+
+use crate::answer;
+use crate::numbers::{self, Whose};
+use crate::state::{self, Held, Port};
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// A bell is of nobody, or of a thread that waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Hangs {
+    Unused,
+    Silent,
+    Rung,
+}
+
+/// The bells of threads that wait, each an eventfd.
+pub struct Bells(Vec<(c_int, Hangs)>);
+
+impl Bells {
+    /// None.
+    pub const fn new() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One for a thread that is about to wait.
+    ///
+    /// Errors: `TOO_MANY` without a descriptor for it.
+    fn take(&mut self) -> Result<(usize, c_int)> {
+        let unused = self.0.iter().position(|bell| bell.1 == Hangs::Unused);
+        let index = match unused {
+            Some(index) => index,
+            None => {
+                self.0.push((make_bell()?, Hangs::Unused));
+                self.0.len() - 1
+            }
+        };
+        self.0[index].1 = Hangs::Silent;
+        Ok((index, self.0[index].0))
+    }
+
+    fn give_back(&mut self, index: usize) {
+        let Some(bell) = self.0.get_mut(index) else {
+            return;
+        };
+        if bell.1 == Hangs::Rung {
+            let mut count = 0_u64;
+            // SAFETY: **Ours**; eight bytes go to `count`.
+            unsafe { libc::syscall(libc::SYS_read, bell.0, &raw mut count, size_of::<u64>()) };
+        }
+        bell.1 = Hangs::Unused;
+    }
+
+    /// Wakes all who wait.
+    pub fn ring(&mut self) {
+        for bell in self.0.iter_mut().filter(|bell| bell.1 == Hangs::Silent) {
+            let one = 1_u64;
+            // SAFETY: **Ours**; eight bytes of `one` are read.
+            unsafe { libc::syscall(libc::SYS_write, bell.0, &raw const one, size_of::<u64>()) };
+            bell.1 = Hangs::Rung;
+        }
+    }
+}
+
+fn make_bell() -> Result<c_int> {
+    // SAFETY: no memory is passed.
+    let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
+    if bell < 0 {
+        return Err(Errno::TOO_MANY);
+    }
+    numbers::set(bell, Whose::Library);
+    Ok(bell)
+}
+
+/// ppoll(2), past our own function of that name. Returns how many files are ready.
+///
+/// Errors: `INTERRUPTED`.
+pub fn poll_files(
+    files: &mut [pollfd],
+    most_nanos: Option<u64>,
+    mask: *const sigset_t,
+) -> Result<usize> {
+    let most = most_nanos.map(|nanos| timespec {
+        tv_sec: (nanos / NANOS_PER_SEC) as _,
+        tv_nsec: (nanos % NANOS_PER_SEC) as _,
+    });
+    let most = most.as_ref().map_or(ptr::null(), ptr::from_ref);
+    const MASK_BYTES: usize = 8;
+    // SAFETY: the files are as many as is said; the mask is null or the program's (**Caller**).
+    let ready = unsafe {
+        libc::syscall(
+            libc::SYS_ppoll,
+            files.as_mut_ptr(),
+            files.len(),
+            most,
+            mask,
+            MASK_BYTES,
+        )
+    };
+    match usize::try_from(ready) {
+        Ok(ready) => Ok(ready),
+        Err(_) if answer::errno() == libc::EINTR => Err(Errno::INTERRUPTED),
+        // A file that cannot be polled, no memory: as if none was ready.
+        Err(_) => Ok(0),
+    }
+}
+
+/// Waits until frames come, one of `files` is ready, somebody rings, something is due, or `until`. The answers of
+/// `files` are in them.
+///
+/// Errors: `INTERRUPTED`, `TOO_MANY`.
+pub fn wait(
+    mut held: Held,
+    files: &mut [pollfd],
+    until: Option<Instant>,
+    mask: *const sigset_t,
+) -> Result<Held> {
+    let (host, bells) = held.parts();
+    host.flush();
+    let now = state::now();
+    let due = host.next_deadline(now);
+    let wake = due.into_iter().chain(until).min();
+    let most = wake.map(|wake| wake.since(now).as_nanos());
+    let (index, bell) = bells.take()?;
+    let mut all = vec![readable(state::descriptor(host)), readable(bell)];
+    all.extend_from_slice(files);
+    drop(held);
+    let outcome = poll_files(&mut all, most, mask);
+    let mut held = Held::wait()?;
+    let (host, bells) = held.parts();
+    bells.give_back(index);
+    if all[0].revents & (libc::POLLERR | libc::POLLHUP) != 0 {
+        host.lose_link();
+    }
+    files.copy_from_slice(&all[2..]);
+    outcome.map(|_| held)
+}
+
+/// Interest in a descriptor that can be read.
+pub fn readable(fd: c_int) -> pollfd {
+    pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
+
+/// Whether and which way a call waits.
+#[derive(Clone, Copy, Debug)]
+pub struct Way {
+    /// Whose time limit counts.
+    pub direction: Direction,
+    /// It must not (MSG_DONTWAIT).
+    pub is_impatient: bool,
+}
+
+impl Way {
+    /// As the socket and a call's flags say.
+    pub fn of(direction: Direction, flags: c_int) -> Self {
+        Self {
+            direction,
+            is_impatient: flags & libc::MSG_DONTWAIT != 0,
+        }
+    }
+}
+
+/// Calls `attempt` on a socket until it does not say `AGAIN`, or may not wait.
+pub fn patiently<T>(
+    number: c_int,
+    way: Way,
+    mut attempt: impl FnMut(&mut Host<Port>, &Arc<Open>) -> Result<T>,
+) -> Result<T> {
+    let mut held = Held::wait()?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    let mut until = None;
+    loop {
+        match attempt(held.host(), &open) {
+            Err(Errno::AGAIN) => {}
+            done => return done,
+        }
+        let now = state::now();
+        if held.host().look(now) != 0 || !held.host().is_up() {
+            continue;
+        }
+        let limit = open.timeout_nanos(way.direction);
+        let end = *until.get_or_insert_with(|| {
+            limit.map(|nanos| Instant::from_nanos(now.as_nanos().saturating_add(nanos)))
+        });
+        if way.is_impatient || open.is_nonblocking() || end.is_some_and(|end| end <= now) {
+            return Err(Errno::AGAIN);
+        }
+        held = wait(held, &mut [], end, ptr::null())?;
+    }
+}

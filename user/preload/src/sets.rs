@@ -1,0 +1,196 @@
+//! epoll. A set of the program's is two of the same number: the kernel's, and ours for the sockets that
+//! are ours (`posix::WatchSet`).
+
+use std::ffi::c_int;
+use std::ptr;
+use std::slice;
+
+use base::Instant;
+use libc::{epoll_event, sigset_t};
+use posix::{Errno, Event, Events, Result, Trigger, Watch};
+
+use crate::answer;
+use crate::next;
+use crate::numbers::{self, Whose, whose};
+use crate::patience::{self, readable};
+use crate::state::{self, Held};
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+/// `epoll_create(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn epoll_create(size: c_int) -> c_int {
+    match size > 0 {
+        true => epoll_create1(0),
+        false => answer::number(Err(Errno::INVALID)),
+    }
+}
+
+/// `epoll_create1(2)`. Each set is known from its making on, so that nobody waits for the kernel's alone when
+/// the first socket of ours is added.
+#[unsafe(no_mangle)]
+pub extern "C" fn epoll_create1(flags: c_int) -> c_int {
+    let held = Held::open();
+    // SAFETY: no memory is passed.
+    let number = unsafe { next::epoll_create1.get()(flags) };
+    if let Some(mut held) = held.filter(|_| number >= 0)
+        && held.host().add_set(number.cast_unsigned()).is_ok()
+    {
+        numbers::set(number, Whose::Set);
+    }
+    number
+}
+
+/// `epoll_ctl(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_ctl(
+    set: c_int,
+    operation: c_int,
+    number: c_int,
+    event: *mut epoll_event,
+) -> c_int {
+    if whose(number) != Whose::Socket {
+        // SAFETY: **Caller**.
+        return unsafe { next::epoll_ctl.get()(set, operation, number, event) };
+    }
+    // SAFETY: **Caller**.
+    let watch = (!event.is_null()).then(|| watch_of(&unsafe { ptr::read_unaligned(event) }));
+    answer::done(control(set, operation, number, watch))
+}
+
+fn watch_of(event: &epoll_event) -> Watch {
+    let bits = event.events;
+    Watch {
+        interest: Events::from_bits_truncate(bits),
+        trigger: Trigger::from_bits_truncate(bits),
+        data: event.u64,
+    }
+}
+
+fn control(set: c_int, operation: c_int, number: c_int, watch: Option<Watch>) -> Result<()> {
+    let mut held = Held::wait()?;
+    if whose(set) == Whose::Kernel {
+        // One that somebody else has made: the kernel knows whether it is one.
+        held.host().add_set(set.cast_unsigned())?;
+        numbers::set(set, Whose::Set);
+    }
+    let (number, host) = (number.cast_unsigned(), held.host());
+    let open = host.socket(number)?;
+    let members = host.set(set.cast_unsigned()).ok_or(Errno::INVALID)?;
+    match (operation, watch) {
+        (libc::EPOLL_CTL_ADD, Some(watch)) => members.add(number, &open, watch)?,
+        (libc::EPOLL_CTL_MOD, Some(watch)) => members.modify(number, &open, watch)?,
+        (libc::EPOLL_CTL_DEL, _) => members.remove(number, &open)?,
+        _ => return Err(Errno::INVALID),
+    }
+    if members.may_be_ready() {
+        held.parts().1.ring();
+    }
+    Ok(())
+}
+
+/// `epoll_wait(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_wait(
+    set: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout_ms: c_int,
+) -> c_int {
+    // SAFETY: **Caller**.
+    unsafe { epoll_pwait(set, events, most, timeout_ms, ptr::null()) }
+}
+
+/// `epoll_pwait(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn epoll_pwait(
+    set: c_int,
+    events: *mut epoll_event,
+    most: c_int,
+    timeout_ms: c_int,
+    mask: *const sigset_t,
+) -> c_int {
+    let room = usize::try_from(most).unwrap_or(0);
+    if whose(set) != Whose::Set || room == 0 || events.is_null() {
+        // SAFETY: **Caller**.
+        return unsafe { next::epoll_pwait.get()(set, events, most, timeout_ms, mask) };
+    }
+    // SAFETY: **Caller**: there is room for so many.
+    let events = unsafe { slice::from_raw_parts_mut(events, room) };
+    let now = state::now();
+    let limit = u64::try_from(timeout_ms).ok();
+    let until = limit.map(|millis| Instant::from_nanos(now.as_nanos() + millis * NANOS_PER_MILLI));
+    let found = wait(set, events, until, mask);
+    answer::number(found.map(|count| count as c_int))
+}
+
+fn wait(
+    set: c_int,
+    events: &mut [epoll_event],
+    until: Option<Instant>,
+    mask: *const sigset_t,
+) -> Result<usize> {
+    let mut held = Held::wait()?;
+    let members = held
+        .host()
+        .set(set.cast_unsigned())
+        .ok_or(Errno::BAD_NUMBER)?;
+    loop {
+        let now = state::now();
+        let frames = held.host().turn(now);
+        let mut ours = 0;
+        members.collect(events.len(), |event| {
+            events[ours] = told(event);
+            ours += 1;
+        });
+        if ours != 0 {
+            held.host().expect_answers(ours);
+            let is_kernels_turn = ours < events.len() && members.pace.is_due(now);
+            drop(held);
+            return Ok(match is_kernels_turn {
+                true => ours + kernels(set, &mut events[ours..]),
+                false => ours,
+            });
+        }
+        if frames != 0 && until.is_none_or(|until| until > now) {
+            continue;
+        }
+        members.pace.note_asked(now);
+        let mut files = [readable(set)];
+        held = patience::wait(held, &mut files, until, mask)?;
+        if files[0].revents != 0 {
+            drop(held);
+            let found = kernels(set, events);
+            if found != 0 {
+                return Ok(found);
+            }
+            held = Held::wait()?;
+        } else if until.is_some_and(|until| until <= state::now()) && !members.may_be_ready() {
+            return Ok(0);
+        }
+    }
+}
+
+/// What is ready of the kernel's part now.
+fn kernels(set: c_int, events: &mut [epoll_event]) -> usize {
+    let most = c_int::try_from(events.len()).unwrap_or(c_int::MAX);
+    // SAFETY: there is room for so many.
+    let found = unsafe { next::epoll_pwait.get()(set, events.as_mut_ptr(), most, 0, ptr::null()) };
+    usize::try_from(found).unwrap_or(0)
+}
+
+fn told(event: Event) -> epoll_event {
+    epoll_event {
+        events: event.events.bits(),
+        u64: event.data,
+    }
+}

@@ -1,0 +1,369 @@
+//! socket, bind, listen, accept, connect, shutdown, names and options.
+
+use std::ffi::{c_int, c_void};
+use std::net::Ipv4Addr;
+use std::slice;
+
+use libc::{sockaddr, socklen_t};
+use posix::{Direction, Endpoint, Errno, Result, Shutdown, Transport};
+
+use crate::answer;
+use crate::memory::{self, Name};
+use crate::next;
+use crate::numbers::{self, Whose};
+use crate::patience::{Way, patiently};
+use crate::state::Held;
+
+/// The part of a socket's type that is a type.
+const TYPE_MASK: c_int = 0xf;
+
+/// What is to be ours, if the program has a link.
+fn transport_of(domain: c_int, kind: c_int, protocol: c_int) -> Option<Transport> {
+    match (domain, kind & TYPE_MASK, protocol) {
+        (libc::AF_INET, libc::SOCK_STREAM, 0 | libc::IPPROTO_TCP) => Some(Transport::Tcp),
+        (libc::AF_INET, libc::SOCK_DGRAM, 0 | libc::IPPROTO_UDP) => Some(Transport::Udp),
+        _ => None,
+    }
+}
+
+/// `socket(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> c_int {
+    let held =
+        transport_of(domain, kind, protocol).and_then(|transport| Some((transport, Held::open()?)));
+    // SAFETY: no memory is passed.
+    let number = unsafe { next::socket.get()(domain, kind, protocol) };
+    let Some((transport, mut held)) = held.filter(|_| number >= 0) else {
+        return number;
+    };
+    let is_nonblocking = kind & libc::SOCK_NONBLOCK != 0;
+    let host = held.host();
+    match host.add_socket(number.cast_unsigned(), transport, is_nonblocking) {
+        Ok(()) => numbers::set(number, Whose::Socket),
+        // It stays the kernel's.
+        Err(Errno::TOO_MANY | Errno::NETWORK_DOWN) => {}
+        Err(error) => {
+            drop(held);
+            // SAFETY: nobody has the number but us.
+            unsafe { next::close.get()(number) };
+            return answer::number(Err(error));
+        }
+    }
+    number
+}
+
+/// Whether the call is for us; what is a parent's answers with an error.
+fn is_ours(number: c_int) -> bool {
+    matches!(numbers::whose(number), Whose::Socket | Whose::Parent)
+}
+
+/// Makes a socket the kernel's that has no name yet, for `address` is not on our link; false if it is ours.
+fn leave_to_kernel(number: c_int, is_elsewhere: impl FnOnce(&mut Held) -> bool) -> Result<bool> {
+    let mut held = Held::wait()?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    if open.is_settled() || !is_elsewhere(&mut held) {
+        return Ok(false);
+    }
+    held.host().give_up(number.cast_unsigned())?;
+    numbers::set(number, Whose::Kernel);
+    Ok(true)
+}
+
+/// Whether a socket that was not named yet is left to the kernel, because this peer is not reached by the link.
+pub fn is_left_for_peer(number: c_int, peer: Ipv4Addr) -> Result<bool> {
+    leave_to_kernel(number, |held| !held.host().reaches(peer))
+}
+
+/// `bind(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn bind(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int {
+    let ours = is_ours(number).then(|| {
+        // SAFETY: **Caller**.
+        let (host, port) = match unsafe { memory::read_name(name, len) }? {
+            Name::Inet(host, port) => (host, port),
+            Name::Unspecified => return Err(Errno::BAD_FAMILY),
+        };
+        if leave_to_kernel(number, |held| !held.host().has(host))? {
+            return Ok(false);
+        }
+        let mut held = Held::wait()?;
+        let open = held.host().socket(number.cast_unsigned())?;
+        held.host().bind(&open, host, port).map(|()| true)
+    });
+    match ours {
+        // SAFETY: **Caller**.
+        None | Some(Ok(false)) => unsafe { next::bind.get()(number, name, len) },
+        Some(outcome) => answer::done(outcome.map(drop)),
+    }
+}
+
+/// `listen(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
+    if !is_ours(number) {
+        // SAFETY: no memory is passed.
+        return unsafe { next::listen.get()(number, backlog) };
+    }
+    let listened = Held::wait().and_then(|mut held| {
+        let open = held.host().socket(number.cast_unsigned())?;
+        held.host().listen(&open, backlog.cast_unsigned())
+    });
+    answer::done(listened)
+}
+
+/// `accept(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn accept(number: c_int, at: *mut sockaddr, len_at: *mut socklen_t) -> c_int {
+    // SAFETY: **Caller**.
+    unsafe { accept4(number, at, len_at, 0) }
+}
+
+/// `accept4(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn accept4(
+    number: c_int,
+    at: *mut sockaddr,
+    len_at: *mut socklen_t,
+    flags: c_int,
+) -> c_int {
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        return unsafe { next::accept4.get()(number, at, len_at, flags) };
+    }
+    let accepted = take_connection(number, flags).and_then(|(new, peer)| {
+        // SAFETY: **Caller**.
+        unsafe { memory::tell_name(at, len_at, peer) }.map(|()| new)
+    });
+    answer::number(accepted)
+}
+
+fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
+    if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
+        return Err(Errno::INVALID);
+    }
+    patiently(number, Way::of(Direction::Receive, 0), |host, open| {
+        host.may_accept(open)?;
+        // SAFETY: no memory is passed.
+        let new = unsafe { next::socket.get()(libc::AF_INET, libc::SOCK_STREAM | flags, 0) };
+        if new < 0 {
+            return Err(Errno::TOO_MANY);
+        }
+        let accepted = host.accept(open, new.cast_unsigned(), flags & libc::SOCK_NONBLOCK != 0);
+        match accepted {
+            Ok(_) => numbers::set(new, Whose::Socket),
+            // SAFETY: nobody has the number but us.
+            Err(_) => drop(unsafe { next::close.get()(new) }),
+        }
+        accepted.map(|peer| (new, peer))
+    })
+}
+
+/// `connect(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int {
+    let ours = is_ours(number).then(|| {
+        // SAFETY: **Caller**.
+        match unsafe { memory::read_name(name, len) }? {
+            Name::Inet(peer, _) if is_left_for_peer(number, peer)? => Ok(false),
+            Name::Inet(peer, port) => connect_to(number, peer, port).map(|()| true),
+            Name::Unspecified => {
+                let mut held = Held::wait()?;
+                let open = held.host().socket(number.cast_unsigned())?;
+                held.host().disconnect(&open).map(|()| true)
+            }
+        }
+    });
+    match ours {
+        // SAFETY: **Caller**.
+        None | Some(Ok(false)) => unsafe { next::connect.get()(number, name, len) },
+        Some(outcome) => answer::done(outcome.map(drop)),
+    }
+}
+
+fn connect_to(number: c_int, peer: Ipv4Addr, port: u16) -> Result<()> {
+    let mut held = Held::wait()?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    let pending = match held.host().connect(&open, peer, port) {
+        Err(pending @ (Errno::IN_PROGRESS | Errno::ALREADY)) if !open.is_nonblocking() => pending,
+        done => return done,
+    };
+    drop(held);
+    let way = Way::of(Direction::Send, 0);
+    match patiently(number, way, |host, open| host.finish_connecting(open)) {
+        Err(Errno::AGAIN) => Err(pending),
+        done => done,
+    }
+}
+
+/// `shutdown(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
+    if !is_ours(number) {
+        // SAFETY: no memory is passed.
+        return unsafe { next::shutdown.get()(number, how) };
+    }
+    let direction = match how {
+        libc::SHUT_RD => Ok(Shutdown::Read),
+        libc::SHUT_WR => Ok(Shutdown::Write),
+        libc::SHUT_RDWR => Ok(Shutdown::Both),
+        _ => Err(Errno::INVALID),
+    };
+    let shut = direction.and_then(|direction| {
+        let mut held = Held::wait()?;
+        let open = held.host().socket(number.cast_unsigned())?;
+        held.host().shutdown(&open, direction)
+    });
+    answer::done(shut)
+}
+
+/// Which end of a connection.
+enum End {
+    Ours,
+    Peers,
+}
+
+fn name_of(number: c_int, end: End) -> Result<Endpoint> {
+    let mut held = Held::wait()?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    match end {
+        End::Ours => held.host().local(&open),
+        End::Peers => held.host().remote(&open),
+    }
+}
+
+/// `getsockname(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockname(
+    number: c_int,
+    at: *mut sockaddr,
+    len_at: *mut socklen_t,
+) -> c_int {
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        return unsafe { next::getsockname.get()(number, at, len_at) };
+    }
+    let name = name_of(number, End::Ours);
+    // SAFETY: **Caller**.
+    answer::done(name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) }))
+}
+
+/// `getpeername(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getpeername(
+    number: c_int,
+    at: *mut sockaddr,
+    len_at: *mut socklen_t,
+) -> c_int {
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        return unsafe { next::getpeername.get()(number, at, len_at) };
+    }
+    let name = name_of(number, End::Peers);
+    // SAFETY: **Caller**.
+    answer::done(name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) }))
+}
+
+/// `getsockopt(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn getsockopt(
+    number: c_int,
+    level: c_int,
+    name: c_int,
+    value: *mut c_void,
+    len_at: *mut socklen_t,
+) -> c_int {
+    let ours = is_ours(number).then(|| {
+        let mut held = Held::wait()?;
+        let open = held.host().socket(number.cast_unsigned())?;
+        held.host().option(&open, level, name).transpose()
+    });
+    match ours {
+        // SAFETY: **Caller**.
+        None | Some(Ok(None)) => unsafe {
+            next::getsockopt.get()(number, level, name, value, len_at)
+        },
+        Some(Err(error)) => answer::done(Err(error)),
+        // SAFETY: **Caller**.
+        Some(Ok(Some(bytes))) => answer::done(unsafe { tell_value(&bytes, value, len_at) }),
+    }
+}
+
+/// # Safety
+/// **Caller**.
+unsafe fn tell_value(bytes: &[u8], at: *mut c_void, len_at: *mut socklen_t) -> Result<()> {
+    // SAFETY: **Caller**.
+    let room = unsafe { len_at.as_mut() }.ok_or(Errno::INVALID)?;
+    let shown = bytes
+        .len()
+        .min(c_int::try_from(*room).map_err(|_| Errno::INVALID)? as usize);
+    // SAFETY: **Caller**: there is so much room.
+    unsafe {
+        at.cast::<u8>()
+            .copy_from_nonoverlapping(bytes.as_ptr(), shown)
+    };
+    *room = shown as socklen_t;
+    Ok(())
+}
+
+/// `setsockopt(2)`. The kernel's socket says whether the value can be.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn setsockopt(
+    number: c_int,
+    level: c_int,
+    name: c_int,
+    value: *const c_void,
+    len: socklen_t,
+) -> c_int {
+    // SAFETY: **Caller**.
+    let outcome = unsafe { next::setsockopt.get()(number, level, name, value, len) };
+    if outcome != 0 || !is_ours(number) || value.is_null() {
+        return outcome;
+    }
+    // SAFETY: **Caller**.
+    let given = unsafe { slice::from_raw_parts(value.cast::<u8>(), len as usize) };
+    let made = buffer_bytes(number, level, name).map(c_int::to_ne_bytes);
+    let set = Held::wait().and_then(|mut held| {
+        let open = held.host().socket(number.cast_unsigned())?;
+        let value = made.as_ref().map_or(given, |made| made.as_slice());
+        held.host().set_option(&open, level, name, value)
+    });
+    answer::done(set)
+}
+
+/// What the kernel has made of a buffer's size that a program asked for.
+fn buffer_bytes(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    if level != libc::SOL_SOCKET || !matches!(name, libc::SO_SNDBUF | libc::SO_RCVBUF) {
+        return None;
+    }
+    let mut bytes: c_int = 0;
+    let mut len = size_of::<c_int>() as socklen_t;
+    // SAFETY: both are ours, and as long as is said.
+    let outcome = unsafe {
+        next::getsockopt.get()(number, level, name, (&raw mut bytes).cast(), &raw mut len)
+    };
+    (outcome == 0).then_some(bytes)
+}

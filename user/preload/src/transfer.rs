@@ -1,0 +1,105 @@
+//! Bytes to and from sockets of ours, as calls' flags say.
+
+use std::ffi::c_int;
+use std::io::{IoSlice, IoSliceMut};
+use std::net::Ipv4Addr;
+
+use posix::{Direction, Endpoint, Errno, Gather, Result, Scatter, Transport};
+
+use crate::numbers::{Whose, whose};
+use crate::patience::{Way, patiently};
+use crate::sockets::is_left_for_peer;
+
+/// What a receiving call tells.
+pub struct Received {
+    /// What it returns.
+    pub count: usize,
+    /// Of a datagram: who sent it.
+    pub from: Option<Endpoint>,
+    /// MSG_TRUNC, if not all of it fitted.
+    pub flags: c_int,
+}
+
+impl Received {
+    fn stream(count: usize) -> Self {
+        Self {
+            count,
+            from: None,
+            flags: 0,
+        }
+    }
+}
+
+#[inline]
+pub fn is_ours(number: c_int) -> bool {
+    matches!(whose(number), Whose::Socket | Whose::Parent)
+}
+
+pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Result<Received> {
+    if flags & libc::MSG_OOB != 0 {
+        return Err(Errno::INVALID);
+    }
+    if flags & libc::MSG_ERRQUEUE != 0 {
+        return Err(Errno::AGAIN);
+    }
+    let mut to = Scatter::new(pieces);
+    let way = Way::of(Direction::Receive, flags);
+    let taken = patiently(number, way, |host, open| match open.transport() {
+        Transport::Tcp if to.room() == 0 => Ok(None),
+        Transport::Tcp if flags & libc::MSG_PEEK != 0 => host.peek(open, &mut to).map(|()| None),
+        Transport::Tcp if flags & libc::MSG_TRUNC != 0 => {
+            host.discard(open, &mut to).map(|()| None)
+        }
+        Transport::Tcp if flags & libc::MSG_WAITALL != 0 => {
+            host.take_all(open, &mut to).map(|()| None)
+        }
+        Transport::Tcp => host.take(open, &mut to).map(|()| None),
+        Transport::Udp if flags & libc::MSG_PEEK != 0 => {
+            host.peek_datagram(open, &mut to).map(Some)
+        }
+        Transport::Udp => host.take_datagram(open, &mut to).map(Some),
+    });
+    let done = to.done();
+    match taken {
+        Ok(None) => Ok(Received::stream(done)),
+        Ok(Some(heard)) => Ok(Received {
+            count: if flags & libc::MSG_TRUNC != 0 {
+                heard.len
+            } else {
+                done
+            },
+            from: Some(heard.from),
+            flags: if heard.len > done { libc::MSG_TRUNC } else { 0 },
+        }),
+        // The error is for the next call.
+        Err(_) if done != 0 => Ok(Received::stream(done)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Sends; `None` if the socket has become the kernel's for this peer.
+pub fn send(
+    number: c_int,
+    pieces: &[IoSlice<'_>],
+    flags: c_int,
+    to: Option<(Ipv4Addr, u16)>,
+) -> Result<Option<usize>> {
+    if flags & libc::MSG_OOB != 0 {
+        return Err(Errno::NOT_SUPPORTED);
+    }
+    if let Some((peer, _)) = to
+        && is_left_for_peer(number, peer)?
+    {
+        return Ok(None);
+    }
+    let mut from = Gather::new(pieces);
+    let way = Way::of(Direction::Send, flags);
+    let sent = patiently(number, way, |host, open| match open.transport() {
+        Transport::Tcp => host.put(open, &mut from),
+        Transport::Udp => host.put_datagram(open, &mut from, to),
+    });
+    match sent {
+        Err(error) if from.done() == 0 => Err(error),
+        _ => Ok(Some(from.done())),
+    }
+}

@@ -1,0 +1,127 @@
+//! write, send and their kin.
+
+use std::ffi::{c_int, c_void};
+use std::io::IoSlice;
+use std::net::Ipv4Addr;
+use std::ptr;
+
+use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
+use posix::Result;
+
+use crate::answer;
+use crate::memory::{self, Name};
+use crate::next;
+use crate::transfer::{self, is_ours};
+
+/// Sends where no peer is named, so that it stays ours.
+fn send_on(number: c_int, pieces: &[IoSlice<'_>], flags: c_int) -> ssize_t {
+    let sent = transfer::send(number, pieces, flags, None).map(Option::unwrap_or_default);
+    answer::count(answer::broken_pipe(sent, flags))
+}
+
+/// `write(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn write(number: c_int, from: *const c_void, len: size_t) -> ssize_t {
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        return unsafe { next::write.get()(number, from, len) };
+    }
+    // SAFETY: **Caller**.
+    send_on(number, &[unsafe { memory::piece(from, len) }], 0)
+}
+
+/// `writev(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn writev(number: c_int, at: *const iovec, count: c_int) -> ssize_t {
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        return unsafe { next::writev.get()(number, at, count) };
+    }
+    // SAFETY: **Caller**.
+    match unsafe { memory::pieces(at, usize::try_from(count).unwrap_or(usize::MAX)) } {
+        Ok(pieces) => send_on(number, &pieces, 0),
+        Err(error) => answer::count(Err(error)),
+    }
+}
+
+/// `send(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn send(
+    number: c_int,
+    from: *const c_void,
+    len: size_t,
+    flags: c_int,
+) -> ssize_t {
+    // SAFETY: **Caller**.
+    unsafe { sendto(number, from, len, flags, ptr::null(), 0) }
+}
+
+/// `sendto(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendto(
+    number: c_int,
+    from: *const c_void,
+    len: size_t,
+    flags: c_int,
+    name: *const sockaddr,
+    name_len: socklen_t,
+) -> ssize_t {
+    let ours = is_ours(number).then(|| {
+        // SAFETY: **Caller**.
+        let to = unsafe { recipient(name, name_len) }?;
+        // SAFETY: **Caller**.
+        transfer::send(number, &[unsafe { memory::piece(from, len) }], flags, to)
+    });
+    match ours.and_then(Result::transpose) {
+        Some(sent) => answer::count(answer::broken_pipe(sent, flags)),
+        // SAFETY: **Caller**.
+        None => unsafe { next::sendto.get()(number, from, len, flags, name, name_len) },
+    }
+}
+
+/// # Safety
+/// **Caller**.
+unsafe fn recipient(name: *const sockaddr, len: socklen_t) -> Result<Option<(Ipv4Addr, u16)>> {
+    if name.is_null() || len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: **Caller**.
+    match unsafe { memory::read_name(name, len) }? {
+        Name::Inet(host, port) => Ok(Some((host, port))),
+        Name::Unspecified => Ok(None),
+    }
+}
+
+/// `sendmsg(2)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn sendmsg(number: c_int, header: *const msghdr, flags: c_int) -> ssize_t {
+    // SAFETY: **Caller**.
+    let message = unsafe { header.as_ref() }.filter(|_| is_ours(number));
+    let ours = message.map(|message| {
+        // SAFETY: **Caller**.
+        let to = unsafe { recipient(message.msg_name.cast(), message.msg_namelen) }?;
+        // SAFETY: **Caller**.
+        let pieces = unsafe { memory::pieces(message.msg_iov, message.msg_iovlen) }?;
+        transfer::send(number, &pieces, flags, to)
+    });
+    match ours.and_then(Result::transpose) {
+        Some(sent) => answer::count(answer::broken_pipe(sent, flags)),
+        // SAFETY: **Caller**.
+        None => unsafe { next::sendmsg.get()(number, header, flags) },
+    }
+}
