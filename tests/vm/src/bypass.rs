@@ -1,23 +1,51 @@
 //! Programs that were written for sockets, on a network of their own by `libsietch.so` (`docs/bypass.md`).
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::io::Write;
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 
 use crate::Test;
 use crate::build;
-use crate::guest::Setup;
+use crate::clients::together;
+use crate::guest::{Setup, write_file};
+use crate::http::{self, Connections};
 use crate::links::{number, operator_with};
+use crate::memcached;
 use crate::operator::Operator;
 use crate::redis::benchmark;
 use crate::resp::Redis;
 
 /// The tests.
-pub const TESTS: &[Test] = &[(
-    "Redis by libsietch.so serves a mixed load, and sleeps while there is none",
-    serves_redis,
-)];
+pub const TESTS: &[Test] = &[
+    (
+        "Redis by libsietch.so serves a mixed load, and sleeps while there is none",
+        serves_redis,
+    ),
+    (
+        "Redis by libsietch.so saves in a child while it serves",
+        saves_in_a_child,
+    ),
+    (
+        "Redis by libsietch.so serves others while peers read nothing of what they asked for",
+        outlasts_deaf_peers,
+    ),
+    (
+        "memcached by libsietch.so keeps the values of many clients with two threads",
+        serves_memcached,
+    ),
+    (
+        "nginx by libsietch.so sends files to many clients",
+        serves_nginx,
+    ),
+    (
+        "a program whose link libsietch.so cannot have is told so, and has the kernel's sockets",
+        falls_back,
+    ),
+];
 
 const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
 const REDIS: u16 = 6379;
+const MEMCACHED: u16 = 11211;
+const HTTP: u16 = 80;
 
 /// A machine with a VNIC for `program`, and the library.
 fn operator(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
@@ -81,4 +109,146 @@ fn sleeps(shell: &mut Operator) -> Result<(), String> {
         true => Ok(()),
         false => Err(format!("while nothing came it used {ticks}0 ms of a CPU")),
     }
+}
+
+fn saves_in_a_child(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/redis-server"])?;
+    let flags = "--dir /tmp --enable-debug-command yes --appendonly yes";
+    let address = start_redis(&mut shell, flags)?;
+    let mut redis = Redis::connect(address)?;
+    redis.call(&["DEBUG", "POPULATE", "20000"])?;
+    redis.call(&["BGSAVE"])?;
+    benchmark(&shell.guest, address, &["-n", "3000", "-t", "set,get"])?;
+    redis.wait_for_info("rdb_bgsave_in_progress", "0")?;
+    redis.wait_for_info("rdb_last_bgsave_status", "ok")?;
+    redis.call(&["BGREWRITEAOF"])?;
+    benchmark(&shell.guest, address, &["-n", "3000", "-t", "set,get"])?;
+    redis.wait_for_info("aof_rewrite_in_progress", "0")?;
+    redis.wait_for_info("aof_last_bgrewrite_status", "ok")?;
+    let before = redis.call(&["DBSIZE"])?;
+    redis.call(&["DEBUG", "RELOAD"])?;
+    let after = redis.call(&["DBSIZE"])?;
+    if before != after {
+        return Err(format!("{before} keys before the reload, {after} after"));
+    }
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+/// More than windows hold; all together, more than packet memory.
+const LARGE_BYTES: usize = 5_000_000;
+const DEAF_PEERS: usize = 10;
+
+fn outlasts_deaf_peers(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/redis-server"])?;
+    let address = start_redis(&mut shell, "--save ''")?;
+    let mut redis = Redis::connect(address)?;
+    let large = "large ".repeat(LARGE_BYTES / 6);
+    redis.call(&["SET", "large", &large])?;
+    let deaf = (0..DEAF_PEERS).map(|_| asks_and_reads_nothing(address));
+    let deaf = deaf.collect::<Result<Vec<_>, _>>()?;
+    benchmark(
+        &shell.guest,
+        address,
+        &["-n", "3000", "-c", "200", "-t", "set,get"],
+    )?;
+    if redis.call(&["GET", "large"])? != large {
+        return Err("a large value is not what it was".into());
+    }
+    drop(deaf);
+    benchmark(
+        &shell.guest,
+        address,
+        &["-n", "300", "-c", "50", "-d", "65536", "-t", "set,get"],
+    )?;
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn asks_and_reads_nothing(address: SocketAddr) -> Result<TcpStream, String> {
+    let asked = TcpStream::connect(address).and_then(|mut peer| {
+        peer.write_all(b"GET large\r\n")?;
+        Ok(peer)
+    });
+    asked.map_err(|error| error.to_string())
+}
+
+const CLIENTS: usize = 16;
+
+fn serves_memcached(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/memcached"])?;
+    let program = "memcached -vv -t 2 -u root -l 0.0.0.0";
+    start(&mut shell, program, "server listening")?;
+    let address = (PROGRAM, MEMCACHED).into();
+    let served = together(CLIENTS, |number| memcached::client(address, number));
+    served.map_err(|why| shell.guest.explain(&why))?;
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+const NGINX: &str = "\
+daemon off;
+master_process off;
+error_log stderr notice;
+pid /run/nginx.pid;
+events { worker_connections 512; }
+http {
+    access_log off;
+    sendfile on;
+    tcp_nopush on;
+    server { listen 80; root /site; }
+}
+";
+
+fn serves_nginx(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let page = "sand ".repeat(20_000);
+    let files = [
+        format!(
+            "{}:/site/index.html",
+            write_file("bypass/index.html", &page)?
+        ),
+        format!("{}:/nginx.conf", write_file("bypass/nginx.conf", NGINX)?),
+    ];
+    let programs = ["/usr/sbin/nginx:/usr/sbin/nginx", &files[0], &files[1]];
+    let mut shell = operator(setup, &programs)?;
+    start(&mut shell, "nginx -c /nginx.conf", "getrlimit")?;
+    let address = (PROGRAM, HTTP).into();
+    for connections in [Connections::Kept, Connections::Fresh] {
+        http::load(address, "/index.html", &page, 8, 20, connections)
+            .map_err(|why| shell.guest.explain(&why))?;
+    }
+    // It looks at its signals when something happens, or when one ends its wait.
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn falls_back(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/redis-server"])?;
+    let said = shell.ask(
+        "LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=nosuch SIETCH_ADDRESS=10.0.2.61/24 \
+         redis-server --protected-mode no --save '' >/tmp/said 2>&1 & \
+         until grep -q Ready /tmp/said; do sleep 0.1; done; grep -c libsietch: /tmp/said",
+    )?;
+    if said.split_whitespace().last() != Some("1") {
+        return Err(format!("it is not told once: {said}"));
+    }
+    let mut redis = Redis::connect((qemu::namespace::MACHINE, REDIS).into())?;
+    redis.call(&["SET", "key", "value"])?;
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
 }

@@ -25,7 +25,7 @@ fn many_clients(setup: &Setup) -> Result<(), String> {
 }
 
 /// Stores values of growing size and reads each back.
-fn client(address: SocketAddr, number: usize) -> Result<(), String> {
+pub fn client(address: SocketAddr, number: usize) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let stream = TcpStream::connect(address).map_err(io)?;
     stream
