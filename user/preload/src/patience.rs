@@ -172,7 +172,8 @@ impl Way {
     }
 }
 
-/// Calls `attempt` on a socket until it does not say `AGAIN`, or may not wait.
+/// Calls `attempt` on a socket until it does not say `AGAIN`, or may not wait. Frames that have come are looked at
+/// once before that, and not as long as there are any: peers may send for ever.
 pub fn patiently<T>(
     number: c_int,
     way: Way,
@@ -180,14 +181,16 @@ pub fn patiently<T>(
 ) -> Result<T> {
     let mut held = Held::wait()?;
     let open = held.host().socket(number.cast_unsigned())?;
-    let mut until = None;
+    let (mut until, mut has_looked) = (None, false);
     loop {
         match attempt(held.host(), &open) {
             Err(Errno::AGAIN) => {}
             done => return done,
         }
         let now = state::now();
-        if held.host().look(now) != 0 || !held.host().is_up() {
+        let has_news = held.host().look(now) != 0 && !has_looked;
+        if has_news || !held.host().is_up() {
+            has_looked = true;
             continue;
         }
         let limit = open.timeout_nanos(way.direction);
@@ -198,5 +201,6 @@ pub fn patiently<T>(
             return Err(Errno::AGAIN);
         }
         held = wait(held, &mut [], end, ptr::null())?;
+        has_looked = false;
     }
 }

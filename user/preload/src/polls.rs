@@ -37,7 +37,7 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
     let mut theirs: Vec<pollfd> = files.iter().map(kernels_part).collect();
     loop {
         let now = state::now();
-        let frames = held.host().turn(now);
+        held.host().turn(now);
         let ours = look(&mut held, files);
         let is_over = ours != 0 || until.is_some_and(|until| until <= now);
         let found = match is_over {
@@ -49,9 +49,7 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             merge(files, &theirs);
             return Ok(ours + found);
         }
-        if frames == 0 {
-            held = patience::wait(held, &mut theirs, until, mask)?;
-        }
+        held = patience::wait(held, &mut theirs, until, mask)?;
     }
 }
 

@@ -146,7 +146,7 @@ fn wait(
         .ok_or(Errno::BAD_NUMBER)?;
     loop {
         let now = state::now();
-        let frames = held.host().turn(now);
+        held.host().turn(now);
         let mut ours = 0;
         members.collect(events.len(), |event| {
             events[ours] = told(event);
@@ -160,9 +160,6 @@ fn wait(
                 true => ours + kernels(set, &mut events[ours..]),
                 false => ours,
             });
-        }
-        if frames != 0 && until.is_none_or(|until| until > now) {
-            continue;
         }
         members.pace.note_asked(now);
         let mut files = [readable(set)];
