@@ -1,5 +1,5 @@
 //! What a machine costs beside a plain one: with a VNIC beside the card, in the same network
-//! stack, idle or in use, and behind an IOMMU.
+//! stack, idle or in use; where the VNIC is the program's by `libsietch.so`; and behind an IOMMU.
 //!
 //! The servers are bound to no address, so they wait at both interfaces. Each figure is the
 //! median of [`ROUNDS`] in one guest.
@@ -7,7 +7,7 @@
 use std::net::Ipv4Addr;
 
 use bench_pair::echo::Echo;
-use bench_pair::{Guest, System, server, tool};
+use bench_pair::{Guest, System, dynamic_server, library, tool};
 use qemu::namespace::{self, MACHINE};
 
 use bench_pair::counter::{self, Counts};
@@ -24,6 +24,7 @@ const ROUNDS: usize = 3;
 const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
 const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
+const CREATE: &str = "dladm create-vnic -t -l eth0 vnic0";
 const REDIS: &str = "/usr/bin/redis-server";
 
 /// What the machines of a table differ in.
@@ -31,8 +32,18 @@ const REDIS: &str = "/usr/bin/redis-server";
 pub enum Difference {
     /// Whether there is a VNIC, and where requests go.
     Vnic,
+    /// Whose network it is: the kernel's by the card or by a VNIC, or the program's by a VNIC.
+    Bypass,
     /// Whether devices are behind an IOMMU.
     Iommu,
+}
+
+/// Whose a VNIC is.
+#[derive(Clone, Copy, PartialEq)]
+enum Vnic {
+    None,
+    Kernel,
+    Program,
 }
 
 /// A machine of a table.
@@ -41,7 +52,7 @@ struct Row {
     name: &'static str,
     /// Flags of `sietch run`.
     flags: &'static [&'static str],
-    has_vnic: bool,
+    vnic: Vnic,
     /// Where requests go.
     address: Ipv4Addr,
 }
@@ -49,8 +60,15 @@ struct Row {
 const PLAIN: Row = Row {
     name: "the card",
     flags: &[],
-    has_vnic: false,
+    vnic: Vnic::None,
     address: MACHINE,
+};
+
+const OF_VNIC: Row = Row {
+    name: "the VNIC",
+    vnic: Vnic::Kernel,
+    address: VNIC,
+    ..PLAIN
 };
 
 impl Difference {
@@ -61,14 +79,18 @@ impl Difference {
                 PLAIN,
                 Row {
                     name: "the card, a VNIC idle",
-                    has_vnic: true,
+                    vnic: Vnic::Kernel,
                     ..PLAIN
                 },
+                OF_VNIC,
+            ],
+            Self::Bypass => vec![
+                PLAIN,
+                OF_VNIC,
                 Row {
-                    name: "the VNIC",
-                    has_vnic: true,
-                    address: VNIC,
-                    ..PLAIN
+                    name: "the VNIC, by `libsietch.so`",
+                    vnic: Vnic::Program,
+                    ..OF_VNIC
                 },
             ],
             Self::Iommu => vec![
@@ -107,7 +129,7 @@ pub fn count(difference: Difference, lists_functions: bool) -> Result<String, St
 fn echoes(row: Row) -> Result<Vec<Figure>, String> {
     let guest = boot(
         row,
-        &format!("{}:/udp_echo", server("udp_echo")?),
+        &format!("{}:/udp_echo", dynamic_server("udp_echo")?),
         &["/udp_echo"],
     )?;
     let names = Names::of_sietch(guest.kernel())?;
@@ -121,7 +143,7 @@ fn echoes(row: Row) -> Result<Vec<Figure>, String> {
 
 fn requests(row: Row) -> Result<Vec<Figure>, String> {
     let mut guest = boot(row, REDIS, &cards::SERVER)?;
-    guest.wait_for_answer(cards::PORT, b"PING\r\n")?;
+    guest.wait_for_answer_at(row.address, cards::PORT, b"PING\r\n")?;
     let names = Names::of_sietch(guest.kernel())?;
     let figures = COMMANDS.into_iter().map(|command| {
         let load = || cards::under_load(row.address, command);
@@ -135,14 +157,19 @@ fn requests(row: Row) -> Result<Vec<Figure>, String> {
 fn boot(row: Row, added: &str, server: &[&str]) -> Result<Guest, String> {
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
-    let vnic = match row.has_vnic {
-        true => format!(
-            "dladm create-vnic -t -l eth0 vnic0 && ipadm create-addr -t -a {VNIC}/24 vnic0 && "
+    let vnic = match row.vnic {
+        Vnic::None => String::new(),
+        Vnic::Kernel => format!("{CREATE} && ipadm create-addr -t -a {VNIC}/24 vnic0 && "),
+        Vnic::Program => format!(
+            "{CREATE} && export LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=vnic0 \
+             SIETCH_ADDRESS={VNIC}/24 && "
         ),
-        false => String::new(),
     };
     let script = format!("{vnic}exec \"$@\"");
-    let added = ["--add", &dladm, "--add", &ipadm, "--add", added];
+    let preload = format!("{}:/lib/libsietch.so", library("sietch")?);
+    let added = [
+        "--add", &dladm, "--add", &ipadm, "--add", &preload, "--add", added,
+    ];
     let shell = ["busybox", "sh", "-c", &script, "sh"];
     counter::boot(
         System::Sietch,

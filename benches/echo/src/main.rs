@@ -16,6 +16,7 @@
 //! The tables go to standard output and to `docs/bench-echo.md`; `--functions` lists the
 //! functions behind them instead, and `--sietch` leaves Linux out, which halves the time.
 //! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
+//! `--bypass` what programs cost whose network is their own by `libsietch.so`;
 //! `--iommu` what it costs that devices are behind an IOMMU; `--rings` an echo by a program that moves
 //! a VNIC's frames itself (`rings`).
 
@@ -48,11 +49,14 @@ struct Flags {
     /// Count what a VNIC beside the card costs, and write no page
     #[arg(long, conflicts_with = "sietch")]
     beside: bool,
-    /// Count what an IOMMU costs, and write no page
+    /// Count what a network of a program's own costs, and write no page
     #[arg(long, conflicts_with_all = ["sietch", "beside"])]
+    bypass: bool,
+    /// Count what an IOMMU costs, and write no page
+    #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass"])]
     iommu: bool,
     /// Count an echo by a program that owns a VNIC's rings, and write no page
-    #[arg(long, conflicts_with_all = ["sietch", "beside", "iommu"])]
+    #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass", "iommu"])]
     rings: bool,
 }
 
@@ -73,9 +77,10 @@ fn count(flags: &Flags) -> Result<(), String> {
         print!("{}", rings::count(flags.functions)?);
         return Ok(());
     }
-    let difference = match (flags.beside, flags.iommu) {
-        (true, _) => Some(Difference::Vnic),
-        (_, true) => Some(Difference::Iommu),
+    let difference = match flags {
+        Flags { beside: true, .. } => Some(Difference::Vnic),
+        Flags { bypass: true, .. } => Some(Difference::Bypass),
+        Flags { iommu: true, .. } => Some(Difference::Iommu),
         _ => None,
     };
     if let Some(difference) = difference {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
 use std::thread;
@@ -130,7 +130,17 @@ impl Guest {
 
     /// Waits until a TCP port answers to `ask`; the time since the start of QEMU.
     pub fn wait_for_answer(&mut self, port: u16, ask: &[u8]) -> Result<Duration, String> {
-        self.wait_until("answer", || answers(port, ask))
+        self.wait_for_answer_at(namespace::MACHINE, port, ask)
+    }
+
+    /// The same at another of its addresses.
+    pub fn wait_for_answer_at(
+        &mut self,
+        host: Ipv4Addr,
+        port: u16,
+        ask: &[u8],
+    ) -> Result<Duration, String> {
+        self.wait_until("answer", || answers((host, port).into(), ask))
     }
 
     /// Waits until the guest does `what`, of which `is_done` tells; the time since the start
@@ -210,12 +220,11 @@ impl Guest {
 }
 
 /// Whether a TCP port of the guest answers to `ask` right now.
-fn answers(port: u16, ask: &[u8]) -> bool {
-    let answer =
-        TcpStream::connect_timeout(&Guest::address(port), ATTEMPT).and_then(|mut stream| {
-            stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-            stream.write_all(ask)?;
-            stream.read(&mut [0; 1])
-        });
+fn answers(port: SocketAddr, ask: &[u8]) -> bool {
+    let answer = TcpStream::connect_timeout(&port, ATTEMPT).and_then(|mut stream| {
+        stream.set_read_timeout(Some(Duration::from_secs(2)))?;
+        stream.write_all(ask)?;
+        stream.read(&mut [0; 1])
+    });
     matches!(answer, Ok(1))
 }

@@ -11,20 +11,24 @@ pub fn server(name: &str) -> Result<String, String> {
     build(&format!("benches/pair/servers/{name}.c"))
 }
 
+/// The same, linked with the host's C library, so that a library can be put in front of it.
+pub fn dynamic_server(name: &str) -> Result<String, String> {
+    let source = format!("benches/pair/servers/{name}.c");
+    compile(&source, &format!("{name}-dynamic"), &[])
+}
+
 /// Builds a program of one source file, static, so that it needs nothing in an image; its path.
 pub fn build(source: &str) -> Result<String, String> {
     let name = Path::new(source).file_stem().unwrap_or_default();
-    let program = format!("{OUTPUT}/{}", name.display());
+    compile(source, &name.to_string_lossy(), &["-static"])
+}
+
+fn compile(source: &str, name: &str, flags: &[&str]) -> Result<String, String> {
+    let program = format!("{OUTPUT}/{name}");
     fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
     let built = Command::new("cc")
-        .args([
-            "-static",
-            "-O2",
-            "-Wall",
-            "-D_GNU_SOURCE",
-            "-I",
-            "tests/programs",
-        ])
+        .args(["-O2", "-Wall", "-D_GNU_SOURCE", "-I", "tests/programs"])
+        .args(flags)
         .args(["-o", &program])
         .arg(source)
         .status();
@@ -44,6 +48,17 @@ pub fn tool(name: &str) -> Result<String, String> {
     match built.is_ok_and(|status| status.success()) {
         true => Ok(format!("target/debug/{name}")),
         false => Err(format!("{name} cannot be built.")),
+    }
+}
+
+/// Builds a library for programs as it is delivered; its path.
+pub fn library(package: &str) -> Result<String, String> {
+    let built = Command::new("cargo")
+        .args(["build", "-q", "--release", "-p", package])
+        .status();
+    match built.is_ok_and(|status| status.success()) {
+        true => Ok(format!("target/release/lib{package}.so")),
+        false => Err(format!("{package} cannot be built.")),
     }
 }
 
