@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 
+use epoll::Events;
 use inet::{Datagram, Endpoint};
 
 use crate::errno::{Errno, Result};
@@ -29,6 +30,7 @@ impl<L: Link> Host<L> {
         self.check_link()?;
         let taken = self.parts().0.recv_from(open.id);
         self.refresh(open);
+        self.expect_return(open.ready().contains(Events::READABLE));
         Ok(deliver(&taken?, to))
     }
 

@@ -2,7 +2,8 @@
 //!
 //! Each time costs a system call, so answers to several ready sockets leave together: a program that was just told of
 //! `n` ready sockets has `n` sends that may be left lying, and the last of them takes all along, as does the next
-//! question for what is ready. If the program does neither, somebody else must look after what lies there: while nobody
+//! question for what is ready. One that took a datagram while more wait comes back for them, so its answer may lie
+//! as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
 //!
 //! More than a part of the ring is never left lying: what does not fit there is lost.
@@ -35,6 +36,14 @@ impl<L: Link> Host<L> {
     #[inline]
     pub fn expect_answers(&mut self, count: usize) {
         self.sending.deferrable = count;
+    }
+
+    /// The program took something, and `has_more` waits on the same socket.
+    #[inline]
+    pub(crate) fn expect_return(&mut self, has_more: bool) {
+        if has_more {
+            self.sending.deferrable = self.sending.deferrable.max(2);
+        }
     }
 
     /// Somebody looks from time to time whether frames were left lying, or does not any more.

@@ -5,11 +5,12 @@ use std::cell::RefCell;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use base::Instant;
 use posix::{
-    Direction, Errno, Events, Gather, Host, Link, Result, Scatter, Shutdown, Transport, Trigger,
-    Watch,
+    Direction, Endpoint, Errno, Events, Gather, Host, Link, Open, Result, Scatter, Shutdown,
+    Transport, Trigger, Watch,
 };
 use rt::Exchange;
 use rt::simulated::{SimulatedKernel, SimulatedRing};
@@ -164,6 +165,21 @@ impl Wire {
             .unwrap();
         let peer = self.server().accept(&listener, served, true).unwrap();
         assert_eq!(peer.addr, address(2));
+    }
+
+    /// A server of datagrams, and a client.
+    fn of_datagrams() -> (Self, Arc<Open>, Arc<Open>) {
+        let mut wire = Self::new();
+        let socket = |host: &mut Host<Shared>, number| {
+            host.add_socket(number, Transport::Udp, true).unwrap();
+            host.socket(number).unwrap()
+        };
+        let server = socket(wire.server(), SERVED);
+        wire.server()
+            .bind(&server, Ipv4Addr::UNSPECIFIED, PORT)
+            .unwrap();
+        let client = socket(wire.client(), CLIENT);
+        (wire, server, client)
     }
 
     /// The server's end and the client's, connected.
@@ -429,26 +445,21 @@ fn refusals_are_those_of_the_kernels_sockets() {
     assert_eq!(said(server.may_accept(&other)), number(libc::EINVAL));
 }
 
+fn ask(wire: &mut Wire, client: &Open, bytes: &[u8]) {
+    let pieces = [IoSlice::new(bytes)];
+    let to = Some((address(1), PORT));
+    let host = wire.client();
+    assert_eq!(
+        host.put_datagram(client, &mut Gather::new(&pieces), to),
+        Ok(())
+    );
+}
+
 #[test]
 fn datagrams_come_whole_with_who_sent_them() {
-    let mut wire = Wire::new();
-    wire.server().add_socket(7, Transport::Udp, true).unwrap();
-    let server = wire.server().socket(7).unwrap();
-    wire.server()
-        .bind(&server, Ipv4Addr::UNSPECIFIED, 53)
-        .unwrap();
-    wire.client()
-        .add_socket(CLIENT, Transport::Udp, true)
-        .unwrap();
-    let client = wire.client().socket(CLIENT).unwrap();
+    let (mut wire, server, client) = Wire::of_datagrams();
     for len in [0, 1, 1472, 20_000] {
-        let bytes = vec![len as u8; len];
-        let pieces = [IoSlice::new(&bytes)];
-        let to = Some((address(1), 53));
-        let sent = wire
-            .client()
-            .put_datagram(&client, &mut Gather::new(&pieces), to);
-        assert_eq!(sent, Ok(()));
+        ask(&mut wire, &client, &vec![len as u8; len]);
         let mut space = vec![0; 1000];
         let heard = wire
             .until(|wire| {
@@ -495,6 +506,32 @@ fn answers_to_several_ready_sockets_leave_together_while_somebody_looks_after_th
     answer(&mut wire);
     wire.server().watch(false);
     assert_eq!(kicks(&wire), before + 6);
+}
+
+#[test]
+fn answers_to_datagrams_leave_with_the_answer_to_the_last_one_that_waits() {
+    let (mut wire, server, client) = Wire::of_datagrams();
+    wire.server().watch(true);
+    for _ in 0..2 {
+        (0..3).for_each(|_| ask(&mut wire, &client, b"question"));
+        wire.steps(10);
+        let before = wire.sides[0].kicks();
+        let mut kicks = Vec::new();
+        for _ in 0..3 {
+            let mut space = [0; 100];
+            let mut pieces = [IoSliceMut::new(&mut space)];
+            let host = wire.server();
+            let heard = host.take_datagram(&server, &mut Scatter::new(&mut pieces));
+            let Endpoint { port, .. } = heard.unwrap().from;
+            let pieces = [IoSlice::new(b"answer")];
+            let to = Some((address(2), port));
+            let host = wire.server();
+            host.put_datagram(&server, &mut Gather::new(&pieces), to)
+                .unwrap();
+            kicks.push(wire.sides[0].kicks() - before);
+        }
+        assert_eq!(kicks, [0, 0, 1]);
+    }
 }
 
 #[test]
