@@ -25,6 +25,10 @@ const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
 const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 const CREATE: &str = "dladm create-vnic -t -l eth0 vnic0";
+const LIBRARY: &str = "/lib/libsietch.so";
+/// Starts a program, and says where it has the library.
+const TELLING_MAPS: &str = r#""$@" & \
+    until grep -m1 libsietch /proc/$!/maps; do :; done; wait"#;
 const REDIS: &str = "/usr/bin/redis-server";
 
 /// What the machines of a table differ in.
@@ -127,12 +131,12 @@ pub fn count(difference: Difference, lists_functions: bool) -> Result<String, St
 }
 
 fn echoes(row: Row) -> Result<Vec<Figure>, String> {
-    let guest = boot(
+    let mut guest = boot(
         row,
         &format!("{}:/udp_echo", dynamic_server("udp_echo")?),
         &["/udp_echo"],
     )?;
-    let names = Names::of_sietch(guest.kernel())?;
+    let names = names(&mut guest, row)?;
     let echo = Echo::at(guest, row.address)?;
     let figures = WINDOWS.into_iter().map(|window| {
         let functions = median(&names, echo::ECHOES, || echo::of_window(&echo, window))?;
@@ -144,13 +148,29 @@ fn echoes(row: Row) -> Result<Vec<Figure>, String> {
 fn requests(row: Row) -> Result<Vec<Figure>, String> {
     let mut guest = boot(row, REDIS, &cards::SERVER)?;
     guest.wait_for_answer_at(row.address, cards::PORT, b"PING\r\n")?;
-    let names = Names::of_sietch(guest.kernel())?;
+    let names = names(&mut guest, row)?;
     let figures = COMMANDS.into_iter().map(|command| {
         let load = || cards::under_load(row.address, command);
         let functions = median(&names, cards::REQUESTS, load)?;
         Ok((format!("redis {command}"), functions))
     });
     figures.collect()
+}
+
+fn names(guest: &mut Guest, row: Row) -> Result<Names, String> {
+    if row.vnic != Vnic::Program {
+        return Names::of_sietch(guest.kernel());
+    }
+    let base = guest.find_in_output("say where the library is", base_in)?;
+    let library = library("sietch")?;
+    Names::of_sietch_and_library(guest.kernel(), library.as_ref(), base)
+}
+
+/// Where the library begins, by the first of its lines in `/proc/PID/maps`.
+fn base_in(said: &str) -> Option<u64> {
+    let line = said.lines().find(|line| line.contains(LIBRARY))?;
+    let (start, _) = line.split_once('-')?;
+    u64::from_str_radix(start, 16).ok()
 }
 
 /// The guest with a server, the program `added`; the VNIC is there before it starts.
@@ -161,12 +181,16 @@ fn boot(row: Row, added: &str, server: &[&str]) -> Result<Guest, String> {
         Vnic::None => String::new(),
         Vnic::Kernel => format!("{CREATE} && ipadm create-addr -t -a {VNIC}/24 vnic0 && "),
         Vnic::Program => format!(
-            "{CREATE} && export LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=vnic0 \
+            "{CREATE} && export LD_PRELOAD={LIBRARY} SIETCH_LINK=vnic0 \
              SIETCH_ADDRESS={VNIC}/24 && "
         ),
     };
-    let script = format!("{vnic}exec \"$@\"");
-    let preload = format!("{}:/lib/libsietch.so", library("sietch")?);
+    let start = match row.vnic {
+        Vnic::Program => TELLING_MAPS,
+        _ => "exec \"$@\"",
+    };
+    let script = format!("{vnic}{start}");
+    let preload = format!("{}:{LIBRARY}", library("sietch")?);
     let added = [
         "--add", &dladm, "--add", &ipadm, "--add", &preload, "--add", added,
     ];
@@ -232,6 +256,13 @@ fn table(rows: &[(&str, Vec<Figure>)]) -> String {
 mod tests {
     use super::*;
     use crate::classes::Class;
+
+    #[test]
+    fn a_library_is_where_the_maps_say() {
+        let maps = "# Ready\n7f0000001000-7f0000002000 r--p 00000000 00:01 5 /lib/libsietch.so\n";
+        assert_eq!(base_in(maps), Some(0x7f00_0000_1000));
+        assert_eq!(base_in("# Ready\n"), None);
+    }
 
     #[test]
     fn rows_are_compared_with_the_first() {

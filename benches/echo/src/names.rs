@@ -18,6 +18,8 @@ pub enum Names {
     Sietch(Box<Symbols>),
     /// The same, and those of a program at fixed addresses.
     Program(Box<Symbols>, Box<Symbols>),
+    /// The same, and those of a library that a program has loaded at this address.
+    Library(Box<Symbols>, Box<Symbols>, u64),
     /// Of Linux: what its `/proc/kallsyms` says, in the order of the addresses.
     Linux(Vec<(u64, String)>),
 }
@@ -25,18 +27,17 @@ pub enum Names {
 impl Names {
     /// Reads the kernel's file.
     pub fn of_sietch(kernel: &Path) -> Result<Self, String> {
-        let symbols =
-            Symbols::read(kernel).ok_or_else(|| format!("{}: no symbols", kernel.display()))?;
-        Ok(Self::Sietch(Box::new(symbols)))
+        read(kernel).map(Self::Sietch)
     }
 
     /// Reads the kernel's file and a program's.
     pub fn of_sietch_and_program(kernel: &Path, program: &Path) -> Result<Self, String> {
-        let read = |file: &Path| {
-            let symbols = Symbols::read(file).map(Box::new);
-            symbols.ok_or_else(|| format!("{}: no symbols", file.display()))
-        };
         Ok(Self::Program(read(kernel)?, read(program)?))
+    }
+
+    /// Reads the kernel's file and that of a library at `base`.
+    pub fn of_sietch_and_library(kernel: &Path, library: &Path, base: u64) -> Result<Self, String> {
+        Ok(Self::Library(read(kernel)?, read(library)?, base))
     }
 
     /// Reads what a guest sends from [`PORT`].
@@ -59,8 +60,13 @@ impl Names {
     pub fn at(&self, address: u64) -> Vec<String> {
         match self {
             Self::Program(_, program) if address < KERNEL => program.functions(address),
+            Self::Library(_, library, base) if (*base..KERNEL).contains(&address) => {
+                library.functions(address - base)
+            }
             _ if address < KERNEL => Vec::new(),
-            Self::Sietch(symbols) | Self::Program(symbols, _) => symbols.functions(address),
+            Self::Sietch(symbols) | Self::Program(symbols, _) | Self::Library(symbols, ..) => {
+                symbols.functions(address)
+            }
             Self::Linux(functions) => {
                 let next = functions.partition_point(|&(start, _)| start <= address);
                 let function = next.checked_sub(1).map(|index| functions[index].1.clone());
@@ -68,6 +74,11 @@ impl Names {
             }
         }
     }
+}
+
+fn read(file: &Path) -> Result<Box<Symbols>, String> {
+    let symbols = Symbols::read(file).map(Box::new);
+    symbols.ok_or_else(|| format!("{}: no symbols", file.display()))
 }
 
 /// Lines as `ffffffff81000000 T startup_64` and, of modules, `… t receive_buf [virtio_net]`.

@@ -174,6 +174,17 @@ impl Guest {
         }
     }
 
+    /// Waits until `find` finds something in what its program has written.
+    pub fn find_in_output<T>(
+        &mut self,
+        what: &str,
+        find: impl Fn(&str) -> Option<T>,
+    ) -> Result<T, String> {
+        let output = self.output.clone();
+        self.wait_until(what, || find(&output.text()).is_some())?;
+        find(&output.text()).ok_or_else(|| self.last_words())
+    }
+
     /// The kernel that runs.
     pub fn kernel(&self) -> &Path {
         &self.vm.machine().kernel
