@@ -64,6 +64,18 @@ fn a_thief_takes_who_was_sent() {
 }
 
 #[test]
+fn a_thief_takes_one_who_was_sent_without_a_look_at_the_queue() {
+    let world: World = World::new(3);
+    let [taken, left] = [1, 2].map(|name| Task::on(0, name));
+    for task in [&taken, &left] {
+        let _ = world.enqueue(1, task);
+    }
+    assert_eq!(world.next(2), 1);
+    assert_eq!(left.place(), None, "whoever locks the queue gives it one");
+    assert_eq!(waiting(&world), [1, 1]);
+}
+
+#[test]
 fn a_thief_does_not_look_for_who_was_sent_and_may_not_come() {
     let world: World = World::new(3);
     let bound = Task::on(0, 1);
