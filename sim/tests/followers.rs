@@ -3,7 +3,9 @@
 //! whatever may change between two datagrams does, and the peer must see it.
 
 use base::Duration;
-use inet::{Cidr, Datagram, Endpoint, Error, Offloads, Options, SendOptions, SocketId, Transport};
+use inet::{
+    Cidr, Count, Datagram, Endpoint, Error, Offloads, Options, SendOptions, SocketId, Transport,
+};
 use sim::{Host, Side, Weather, World};
 
 const PORT: u16 = 4433;
@@ -90,6 +92,12 @@ fn datagrams_of_all_lengths_follow_one_another() {
         for len in [0, 1, 2, 1471, 1472, 1473, 3000, 64, 65] {
             pair.exchange(to_peer(), len);
         }
+        let counts = &pair.world.host(Side::Left).stack.stats().counts;
+        assert_eq!(
+            counts.get(Count::Fragmented),
+            2,
+            "those that no frame holds"
+        );
     }
 }
 
