@@ -11,7 +11,6 @@ use base::{PAGE_BYTES, PhysAddr};
 use cred::Capability;
 use hal::caching::Caching;
 use mach::mem::Page;
-use mach::pci;
 use mm::io::{Sink, Source};
 use mm::{FaultError, MemoryObject, Sharing};
 use sync::{Error, Result};

@@ -8,7 +8,7 @@ use base::PhysAddr;
 use hal::pci::PciAddress;
 use mach::klog;
 use mach::mem::{DmaMemory, map_device};
-use mach::pci::functions;
+use pci::functions;
 use vtd::{Error, Pages, REGISTERS_BYTES_MAX, Unit};
 
 use crate::functions::Guarded;

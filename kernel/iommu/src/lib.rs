@@ -38,8 +38,8 @@ pub use report::write;
 
 use acpi::Dmar;
 use mach::mem::{DmaMemory, remap_by};
-use mach::pci::Function;
 use mach::sync::Once;
+use pci::Function;
 
 use crate::machine::Machine;
 

@@ -20,7 +20,7 @@
 //! ```text
 //! setup
 //! trap  profile  panic
-//! idle  task  pci  random  console  host  power
+//! idle  task  pci_ports  random  console  host  power
 //! time  irq
 //! vdso
 //! mem
@@ -47,7 +47,7 @@ pub mod log;
 pub mod mem;
 pub mod numa;
 pub mod panic;
-pub mod pci;
+pub mod pci_ports;
 pub mod power;
 pub mod profile;
 pub mod random;

@@ -10,10 +10,10 @@ use hal::{DmaBuf, NotContiguous, SgList};
 use mach::irq::{self, Polarity, Trigger};
 use mach::klog;
 use mach::mem::DmaMemory;
-use mach::pci::Function;
 use mach::sync::Once;
 use mbuf::{FreeList, Pool};
 use net::AREA_BYTES;
+use pci::Function;
 
 use crate::options;
 

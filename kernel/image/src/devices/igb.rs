@@ -5,8 +5,8 @@
 use alloc::boxed::Box;
 
 use mach::klog;
-use mach::pci::Function;
 use net::Port;
+use pci::Function;
 
 use super::messages::Messages;
 

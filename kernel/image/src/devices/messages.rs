@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use base::CpuId;
 use hal::pci::{MsiMessage, Msix};
 use mach::irq::{self, Vector};
-use mach::pci::Function;
+use pci::Function;
 
 /// Entries of a device that are routed.
 pub struct Messages {

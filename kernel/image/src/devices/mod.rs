@@ -9,7 +9,7 @@ mod virtio;
 /// Starts a driver for everything that it finds.
 pub fn start() {
     self_test::run();
-    for function in mach::pci::functions() {
+    for function in pci::functions() {
         virtio::start_pci_function(function);
         e1000::start(function);
         igb::start(function);

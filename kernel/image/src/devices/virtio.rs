@@ -31,7 +31,7 @@ static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
     [const { Once::new() }; MMIO_DEVICES_MAX];
 
 /// Starts a driver for `function` if it is a virtio device.
-pub fn start_pci_function(function: &mach::pci::Function) {
+pub fn start_pci_function(function: &pci::Function) {
     if let Ok(transport) = PciTransport::new(function) {
         function.claim();
         start_pci(function, transport);
@@ -52,7 +52,7 @@ pub fn start_mmio_devices() {
     }
 }
 
-fn start_pci(function: &mach::pci::Function, transport: PciTransport) {
+fn start_pci(function: &pci::Function, transport: PciTransport) {
     let transport = Transport::Pci(transport);
     let Some(source) = softirq_of(transport.kind()) else {
         return;

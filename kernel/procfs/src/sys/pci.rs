@@ -18,8 +18,8 @@ use cred::Capability;
 use dev::Window;
 use hal::caching::Caching;
 use hal::pci::{PciFunction, interrupt_line};
-use mach::pci::{BARS, Bar, Function, functions};
 use mm::MemoryObject;
+use pci::{BARS, Bar, Function, functions};
 use sync::{Error, Result};
 use task::current;
 

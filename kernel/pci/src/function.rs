@@ -6,13 +6,9 @@ use core::sync::atomic::{AtomicBool, Ordering};
 use base::PhysAddr;
 use hal::Mmio;
 use hal::pci::{PciAddress, PciFunction};
+use mach::pci_ports;
 
-use super::Bar;
-use crate::sync::Spin;
-
-const ADDRESS_PORT: u16 = 0xcf8;
-const DATA_PORT: u16 = 0xcfc;
-const ENABLE: u32 = 1 << 31;
+use crate::{Bar, MULTI_FUNCTION};
 
 /// Offsets in the header.
 const VENDOR: u16 = 0x00;
@@ -31,9 +27,6 @@ pub const BARS: usize = 6;
 const BAR_IO: u32 = 1 << 0;
 const BAR_PREFETCHABLE: u32 = 1 << 3;
 
-/// The two ports of configuration space, of which there is one pair.
-static CONFIG: Spin<()> = Spin::new(());
-
 /// A function of the machine's PCI buses.
 #[derive(Debug)]
 pub struct Function {
@@ -45,7 +38,7 @@ pub struct Function {
 impl Function {
     /// The function at `address`, whether it exists or not; its base addresses are read
     /// by [`find_bars`](Self::find_bars).
-    pub(super) fn at(address: PciAddress) -> Self {
+    pub(crate) fn at(address: PciAddress) -> Self {
         Self {
             address,
             bars: [None; BARS],
@@ -65,7 +58,7 @@ impl Function {
 
     /// The buses that lie behind it, the next one first; `None` if it is no bridge.
     pub fn buses_behind(&self) -> Option<RangeInclusive<u8>> {
-        if self.header_type() & !super::MULTI_FUNCTION != TYPE_BRIDGE {
+        if self.header_type() & !MULTI_FUNCTION != TYPE_BRIDGE {
             return None;
         }
         let [_, secondary, subordinate, _] = self.config_read(BRIDGE_BUSES).to_le_bytes();
@@ -87,23 +80,18 @@ impl Function {
         self.is_driven.load(Ordering::Acquire)
     }
 
-    fn select(&self, offset: u16) -> u32 {
-        let place = u32::from(self.address.requester_id()) << 8;
-        ENABLE | place | u32::from(offset & 0xfc)
-    }
-
-    pub(super) fn header_type(&self) -> u8 {
+    pub(crate) fn header_type(&self) -> u8 {
         (self.config_read(HEADER_TYPE) >> 16) as u8
     }
 
-    pub(super) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.config_read(VENDOR) as u16 != 0xffff
     }
 
     /// Reads the base addresses. The function answers at none of them meanwhile, so this
     /// is done before anybody drives it.
-    pub(super) fn find_bars(&mut self) {
-        if self.header_type() & !super::MULTI_FUNCTION != TYPE_ENDPOINT {
+    pub(crate) fn find_bars(&mut self) {
+        if self.header_type() & !MULTI_FUNCTION != TYPE_ENDPOINT {
             return;
         }
         let command = self.config_read(COMMAND) & 0xffff;
@@ -111,7 +99,9 @@ impl Function {
         let mut index = 0;
         while index < BARS {
             let (bar, words) = self.find_bar(index);
-            self.bars[index] = bar;
+            if let Some(place) = self.bars.get_mut(index) {
+                *place = bar;
+            }
             index += words;
         }
         self.config_write(COMMAND, command);
@@ -153,26 +143,20 @@ impl Function {
 
 impl PciFunction for Function {
     fn config_read(&self, offset: u16) -> u32 {
-        let _held = CONFIG.lock();
-        // SAFETY: **Ports**.
-        unsafe {
-            arch::instr::out32(ADDRESS_PORT, self.select(offset));
-            arch::instr::in32(DATA_PORT)
+        match u8::try_from(offset) {
+            Ok(offset) => pci_ports::read(self.address, offset),
+            Err(_) => u32::MAX,
         }
     }
 
     fn config_write(&self, offset: u16, value: u32) {
-        let _held = CONFIG.lock();
-        // SAFETY: **Ports**; a device reaches memory only by the addresses its driver
-        // gives it.
-        unsafe {
-            arch::instr::out32(ADDRESS_PORT, self.select(offset));
-            arch::instr::out32(DATA_PORT, value);
+        if let Ok(offset) = u8::try_from(offset) {
+            pci_ports::write(self.address, offset, value);
         }
     }
 
     fn bar(&self, index: u8) -> Option<Mmio> {
         let bar = (*self.bars.get(usize::from(index))?)?;
-        crate::mem::map_device(bar.start, bar.bytes)
+        mach::mem::map_device(bar.start, bar.bytes)
     }
 }

@@ -1,13 +1,13 @@
-//! PCI functions, found and reached through configuration mechanism #1.
+//! The functions of the PCI buses: who is there, where it answers, who drives it.
 //!
-//! The two ports (PCI Local Bus 3.0, section 3.2.2.3.2) exist on every PC chipset, and the
-//! first 256 bytes of configuration space hold all that our drivers read. Base
-//! addresses are taken as the firmware left them; a function whose base address is
-//! unset cannot be mapped.
+//! Functions are found and reached through configuration mechanism #1 (`mach::pci_ports`), whose
+//! 256 bytes hold all that our drivers read. Base addresses are taken as the firmware left
+//! them; a function whose base address is unset cannot be mapped.
 //! Not here: what a function is for (drivers), the extended space.
-//!
-//! Invariant **Ports**: the address and data ports reach configuration space only, and
-//! `CONFIG` is held across the two accesses of each transfer.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod function;
 
@@ -15,8 +15,8 @@ use alloc::vec::Vec;
 
 use base::PhysAddr;
 use hal::pci::PciAddress;
+use mach::sync::Lazy;
 
-use crate::sync::Lazy;
 pub use function::{BARS, Function};
 
 const MULTI_FUNCTION: u8 = 0x80;
