@@ -8,7 +8,7 @@
 //! [`Numa::read`] makes of SRAT and SLIT one picture of the nodes that is consistent, or an
 //! error, and then the machine is taken for one node. [`Root`] leads to the tables, [`IsaPin`]
 //! says where old devices' interrupts arrive, [`PowerOff`] and [`reset`] how the machine ends,
-//! [`Dmar`] which IOMMU stands before which devices.
+//! [`Dmar`] which IOMMU stands before which devices, [`Mcfg`] where their configuration lies.
 //! Fixed sizes, for it runs before any heap.
 //!
 //! Not here: reading physical memory and writing registers (the machine layer), AML.
@@ -21,6 +21,7 @@ extern crate std;
 mod bytes;
 mod dmar;
 mod isa;
+mod mcfg;
 mod numa;
 mod power;
 mod root;
@@ -34,6 +35,7 @@ mod tests;
 pub use bytes::{address, sums_to_zero, word};
 pub use dmar::{Buses, Dmar, RemappingUnit, RequesterId, ReservedMemory, Scopes};
 pub use isa::{ISA_INTERRUPTS, IsaPin, SOURCE_OVERRIDE};
+pub use mcfg::Mcfg;
 pub use numa::{CPUS_MAX, MemoryRange, NODES_MAX, Numa, NumaError, RANGES_MAX};
 pub use power::{PowerOff, Register, reset};
 pub use root::{RSDP_BYTES_MAX, Root};

@@ -34,6 +34,7 @@
 
 extern crate alloc;
 
+pub mod bus_space;
 mod byte_ports;
 mod dma;
 mod frame_port;
@@ -44,6 +45,7 @@ pub mod pci;
 mod port_counters;
 mod registers;
 pub mod sim;
+pub mod sriov;
 mod watchdog;
 
 pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};

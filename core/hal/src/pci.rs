@@ -50,7 +50,8 @@ impl fmt::Display for PciAddress {
 
 /// One PCI function, owned by its driver.
 pub trait PciFunction {
-    /// Reads the register at `offset` (a multiple of four) of the configuration space.
+    /// Reads the register at `offset` (a multiple of four) of the configuration space. What is
+    /// from 0x100 on may be out of reach, and reads as ones.
     fn config_read(&self, offset: u16) -> u32;
     /// Writes the register at `offset` (a multiple of four).
     fn config_write(&self, offset: u16, value: u32);

@@ -1,6 +1,7 @@
 //! Tables made by hand, whole and broken.
 
 mod dmar;
+mod mcfg;
 mod numa;
 mod power;
 mod root;
