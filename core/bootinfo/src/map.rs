@@ -98,6 +98,11 @@ impl MemoryMap {
         &self.regions[..self.region_count]
     }
 
+    /// All that is listed, whatever for.
+    pub fn listed(&self) -> impl Iterator<Item = &Span> {
+        self.regions().iter().map(|region| &region.span)
+    }
+
     fn usable(&self) -> impl Iterator<Item = &Span> {
         let regions = self.regions().iter();
         regions.filter_map(|region| (region.kind == RegionKind::Usable).then_some(&region.span))

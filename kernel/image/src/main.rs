@@ -36,6 +36,7 @@ fn kernel_main() -> ! {
     let archives = mach::boot::info().archives();
     let run = Run::from_archives(archives);
     set_clock();
+    pci::init(devices::virtual_functions);
     net_namespace::init(net::first().clone());
     task::adopt_boot_thread();
     sched::init();

@@ -5,34 +5,47 @@ use core::sync::atomic::{AtomicBool, Ordering};
 
 use base::PhysAddr;
 use hal::Mmio;
-use hal::pci::{PciAddress, PciFunction};
+use hal::pci::{PciAddress, PciFunction, capabilities};
 use mach::pci_ports;
 
+use crate::extended::{self, EXTENDED_BYTES};
 use crate::{Bar, MULTI_FUNCTION};
 
 /// Offsets in the header.
 const VENDOR: u16 = 0x00;
-const COMMAND: u16 = 0x04;
+pub(crate) const COMMAND: u16 = 0x04;
 const CLASS: u16 = 0x08;
 const HEADER_TYPE: u16 = 0x0c;
 const BAR0: u16 = 0x10;
 /// Of a bridge: the numbers of buses.
 const BRIDGE_BUSES: u16 = 0x18;
 
-const COMMAND_DECODES: u32 = 1 << 0 | 1 << 1;
+pub(crate) const COMMAND_DECODES: u32 = 1 << 0 | 1 << 1;
 const TYPE_ENDPOINT: u8 = 0;
 const TYPE_BRIDGE: u8 = 1;
 /// Base addresses of an endpoint.
 pub const BARS: usize = 6;
 const BAR_IO: u32 = 1 << 0;
 const BAR_PREFETCHABLE: u32 = 1 << 3;
+const CAPABILITY_EXPRESS: u8 = 0x10;
 
 /// A function of the machine's PCI buses.
 #[derive(Debug)]
 pub struct Function {
     address: PciAddress,
     bars: [Option<Bar>; BARS],
+    /// The configuration space, from offset 0 on, of one that has more than the ports reach.
+    extended: Option<Mmio>,
+    parent: Option<Parent>,
     is_driven: AtomicBool,
+}
+
+/// What a virtual function has of its physical one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Parent {
+    pub address: PciAddress,
+    /// Vendor and device, which a virtual function does not say itself.
+    pub id: u32,
 }
 
 impl Function {
@@ -42,8 +55,34 @@ impl Function {
         Self {
             address,
             bars: [None; BARS],
+            extended: None,
+            parent: None,
             is_driven: AtomicBool::new(false),
         }
+    }
+
+    /// A virtual function.
+    pub(crate) fn of_parent(
+        address: PciAddress,
+        parent: Parent,
+        bars: [Option<Bar>; BARS],
+    ) -> Self {
+        Self {
+            bars,
+            parent: Some(parent),
+            ..Self::at(address)
+        }
+    }
+
+    /// The physical function whose virtual one this is.
+    pub fn physical(&self) -> Option<PciAddress> {
+        self.parent.map(|parent| parent.address)
+    }
+
+    /// Maps the configuration space behind what the ports reach.
+    pub(crate) fn extend(&mut self) {
+        let is_express = capabilities(self).any(|(id, _)| id == CAPABILITY_EXPRESS);
+        self.extended = is_express.then(|| extended::map(self.address)).flatten();
     }
 
     /// Where it sits.
@@ -108,7 +147,7 @@ impl Function {
     }
 
     /// Base address `index` if it is a range of memory, and how many words it takes.
-    fn find_bar(&self, index: usize) -> (Option<Bar>, usize) {
+    pub(crate) fn find_bar(&self, index: usize) -> (Option<Bar>, usize) {
         let offset = BAR0 + index as u16 * 4;
         let low = self.config_read(offset);
         let is_64_bit = low & BAR_IO == 0 && low >> 1 & 3 == 2;
@@ -143,15 +182,21 @@ impl Function {
 
 impl PciFunction for Function {
     fn config_read(&self, offset: u16) -> u32 {
-        match u8::try_from(offset) {
-            Ok(offset) => pci_ports::read(self.address, offset),
-            Err(_) => u32::MAX,
+        match (u8::try_from(offset), &self.extended, self.parent) {
+            (Ok(0), _, Some(parent)) => parent.id,
+            (Ok(offset), _, _) => pci_ports::read(self.address, offset),
+            (Err(_), Some(space), _) if offset < EXTENDED_BYTES => space.read32(offset.into()),
+            _ => u32::MAX,
         }
     }
 
     fn config_write(&self, offset: u16, value: u32) {
-        if let Ok(offset) = u8::try_from(offset) {
-            pci_ports::write(self.address, offset, value);
+        match (u8::try_from(offset), &self.extended) {
+            (Ok(offset), _) => pci_ports::write(self.address, offset, value),
+            (Err(_), Some(space)) if offset < EXTENDED_BYTES => {
+                space.write32(offset.into(), value);
+            }
+            _ => (),
         }
     }
 

@@ -1,21 +1,26 @@
 //! The functions of the PCI buses: who is there, where it answers, who drives it.
 //!
-//! Functions are found and reached through configuration mechanism #1 (`mach::pci_ports`), whose
-//! 256 bytes hold all that our drivers read. Base addresses are taken as the firmware left
-//! them; a function whose base address is unset cannot be mapped.
-//! Not here: what a function is for (drivers), the extended space.
+//! Functions are found once, at boot ([`init`]), and reached through configuration mechanism #1
+//! (`mach::pci_ports`), whose 256 bytes hold nearly all that drivers read; what lies behind them
+//! is read in memory where ACPI's MCFG says so. Base addresses are taken as the firmware left
+//! them; a function whose base address is unset cannot be mapped. Virtual functions are made
+//! then or never, so that who is on the buses does not change any more.
+//! Not here: what a function is for (drivers), what its capabilities say (`core/hal`).
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
+mod extended;
 mod function;
+mod virtual_functions;
+mod window;
 
 use alloc::vec::Vec;
 
 use base::PhysAddr;
 use hal::pci::PciAddress;
-use mach::sync::Lazy;
+use mach::sync::Once;
 
 pub use function::{BARS, Function};
 
@@ -42,11 +47,22 @@ impl Bar {
 }
 
 /// The machine's, looked for once.
-static FUNCTIONS: Lazy<Vec<Function>> = Lazy::new(scan);
+static FUNCTIONS: Once<Vec<Function>> = Once::new();
 
-/// All functions of all buses that the firmware has numbered; found at the first call.
+/// Looks for all functions, and makes as many virtual ones of each as `virtual_functions` says.
+/// Before anybody drives one, or counts them.
+pub fn init(virtual_functions: impl Fn(&Function) -> u16) {
+    FUNCTIONS.call_once(|| {
+        let mut found = scan();
+        found.iter_mut().for_each(Function::extend);
+        virtual_functions::make(&mut found, virtual_functions);
+        found
+    });
+}
+
+/// All functions of all buses that the firmware has numbered, and virtual ones.
 pub fn functions() -> &'static [Function] {
-    &FUNCTIONS
+    FUNCTIONS.get().map_or(&[], Vec::as_slice)
 }
 
 /// The function whose base addresses hold all of `bytes` bytes at `start`.

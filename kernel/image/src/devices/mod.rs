@@ -6,6 +6,8 @@ mod messages;
 mod self_test;
 mod virtio;
 
+pub use igb::virtual_functions;
+
 /// Starts a driver for everything that it finds.
 pub fn start() {
     self_test::run();

@@ -5,6 +5,8 @@ mod loader;
 
 pub use cmdline::CommandLine;
 
+use core::ops::Range;
+
 use ::acpi::Root;
 use bootinfo::MemoryMap;
 
@@ -44,6 +46,11 @@ impl BootInfo {
     /// The archives of the initial file system, in the loader's order.
     pub fn archives(&self) -> &[&'static [u8]] {
         &self.archives[..self.archive_count]
+    }
+
+    /// The physical addresses that the firmware says are something: RAM, its own, devices.
+    pub fn claimed(&self) -> impl Iterator<Item = Range<u64>> {
+        self.memory.listed().map(|span| span.start.0..span.end().0)
     }
 
     /// Whether `word` is one of the command line's words.
