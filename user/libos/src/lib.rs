@@ -51,7 +51,9 @@
 #![forbid(unsafe_code)]
 
 mod config;
+mod doorbell;
 mod event;
+mod opening;
 mod queue;
 mod readiness;
 mod socket;
@@ -59,6 +61,7 @@ mod station;
 mod world;
 
 pub use config::{Address, NoAddress, QueueConfig};
+pub use doorbell::Doorbell;
 pub use event::Event;
 pub use inet::{Endpoint, Error, Stats};
 pub use mbuf::{Chain, Mbuf};

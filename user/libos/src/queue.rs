@@ -1,4 +1,4 @@
-//! A link, its rings and a stack, and the loop that runs them.
+//! A link, its frames and a stack, and the loop that runs them.
 
 use std::io;
 use std::net::Ipv4Addr;
@@ -7,10 +7,12 @@ use std::time::Duration;
 use base::Instant;
 use inet::{Endpoint, Error, Stats};
 use mbuf::{Chain, Mbuf};
-use rt::{Counts, Interface, RingMemory, XdpSocket};
+use rt::{AnyIo, Counts, FrameIo};
 
 use crate::config::QueueConfig;
+use crate::doorbell::Doorbell;
 use crate::event::Event;
+use crate::opening;
 use crate::socket::{Connection, Listener, UdpSocket};
 use crate::station::Station;
 
@@ -19,30 +21,30 @@ const PATIENCE_NANOS: u64 = 10_000_000;
 
 /// Everything of one link, and the only one who has it: a queue belongs to one thread at a time.
 pub struct Queue {
-    socket: XdpSocket,
-    station: Station<RingMemory>,
+    station: Station<AnyIo>,
+    /// Last: a driver stops its card before the card is given back.
+    doorbell: Doorbell,
 }
 
 impl Queue {
-    /// Takes a link.
+    /// Takes a link, or a card.
     ///
     /// Errors: those of the system: no such link, somebody has it, no right to
-    /// (CAP_NET_RAW), a limit on pinned memory; `InvalidInput` for a configuration that cannot be.
+    /// (CAP_NET_RAW), a limit on pinned memory; `InvalidInput` for a configuration that cannot be,
+    /// `Unsupported` for a device that is no card with a driver here.
     pub fn open(config: &QueueConfig) -> io::Result<Self> {
-        let link = Interface::find(&config.link)?;
-        let mtu = u16::try_from(link.mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
+        let (doorbell, link) = opening::open(config)?;
         let mut seed = [0; 16];
         rt::random(&mut seed)?;
-        let [low, high] = split(seed);
-        let (socket, exchange) = XdpSocket::open(link.index, config.setup())?;
-        let mut station = Station::new(exchange, link.mac, mtu, config.stack(), [low, high]);
+        let seed = split(seed);
+        let mut station = Station::new(link.io, link.mac, link.mtu, config.stack(), seed);
         station.set_address(config.address, config.gateway);
-        Ok(Self { socket, station })
+        Ok(Self { doorbell, station })
     }
 
     /// What it is made of, for who drives it in another way.
-    pub fn into_parts(self) -> (XdpSocket, Station<RingMemory>) {
-        (self.socket, self.station)
+    pub fn into_parts(self) -> (Doorbell, Station<AnyIo>) {
+        (self.doorbell, self.station)
     }
 
     /// Sends what the program has sent since the last call, and receives until there is something for it
@@ -52,9 +54,7 @@ impl Queue {
     pub fn poll(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let end = timeout.map(|timeout| later(now(), timeout));
         loop {
-            if self.station.exchange().submit() {
-                self.socket.kick()?;
-            }
+            self.flush()?;
             let now = now();
             let taken = self.station.turn(now);
             if self.station.has_events() || end.is_some_and(|end| end <= now) {
@@ -66,16 +66,24 @@ impl Queue {
         }
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        match self.station.io().flush() {
+            true => self.doorbell.kick(),
+            false => Ok(()),
+        }
+    }
+
     fn wait(&mut self, now: Instant, end: Option<Instant>) -> io::Result<()> {
         // What a timer has sent.
-        if self.station.exchange().submit() {
-            return self.socket.kick();
+        self.flush()?;
+        if self.station.io().arm() {
+            return Ok(());
         }
         let due = self.station.next_deadline();
         let nanos_to = |then: Instant| then.since(now).as_nanos();
-        let patience = (self.station.exchange().in_flight() != 0).then_some(PATIENCE_NANOS);
+        let patience = (self.station.io().in_flight() != 0).then_some(PATIENCE_NANOS);
         let waits = [due.map(nanos_to), end.map(nanos_to), patience];
-        self.socket.wait(waits.into_iter().flatten().min())
+        self.doorbell.wait(waits.into_iter().flatten().min())
     }
 
     /// The next thing that happened to a socket of the queue; `None` when it is time to
@@ -152,9 +160,9 @@ impl Queue {
         self.station.buffer()
     }
 
-    /// What happened to frames on their way through the rings.
+    /// What happened to frames.
     pub fn counts(&mut self) -> Counts {
-        self.station.exchange().counts().clone()
+        self.station.io().counts().clone()
     }
 
     /// What the stack did and dropped.

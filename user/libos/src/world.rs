@@ -1,9 +1,9 @@
 //! What the stack sees of a queue ([`Env`]).
 
-use base::{Instant, SharedMemory};
+use base::Instant;
 use inet::{Env, Events, SocketId};
-use mbuf::{Mbuf, Pool, TxFrame};
-use rt::Exchange;
+use mbuf::{Mbuf, TxFrame};
+use rt::FrameIo;
 
 use crate::readiness::Readiness;
 
@@ -11,23 +11,23 @@ use crate::readiness::Readiness;
 const WORDS: usize = 32;
 const WORD_BYTES: usize = size_of::<u64>();
 
-/// The stack's [`Env`]: a queue's clock, rings and packet memory.
-pub struct World<M> {
+/// The stack's [`Env`]: a queue's clock, frames and packet memory.
+pub struct World<P> {
     /// The time of the batch.
     pub(crate) now: Instant,
-    /// Rings and packet memory.
-    pub(crate) exchange: Exchange<M>,
+    /// Frames and packet memory.
+    pub(crate) io: P,
     /// Sockets with something for the program.
     pub(crate) readiness: Readiness,
     random: Vec<u64>,
 }
 
-impl<M> World<M> {
-    /// Around an exchange.
-    pub(crate) fn new(exchange: Exchange<M>) -> Self {
+impl<P> World<P> {
+    /// Around what moves the frames.
+    pub(crate) fn new(io: P) -> Self {
         Self {
             now: Instant::START,
-            exchange,
+            io,
             readiness: Readiness::default(),
             random: Vec::new(),
         }
@@ -42,7 +42,7 @@ fn random_words() -> Vec<u64> {
     words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
-impl<M: SharedMemory> Env for World<M> {
+impl<P: FrameIo> Env for World<P> {
     #[inline]
     fn now(&self) -> Instant {
         self.now
@@ -57,22 +57,22 @@ impl<M: SharedMemory> Env for World<M> {
 
     #[inline]
     fn alloc(&mut self) -> Option<Mbuf> {
-        self.exchange.umem().alloc()
+        self.io.alloc()
     }
 
     #[inline]
     fn alloc_to_queue(&mut self) -> Option<Mbuf> {
-        self.exchange.umem().alloc_to_queue()
+        self.io.alloc_to_queue()
     }
 
     #[inline]
     fn is_scarce(&self) -> bool {
-        self.exchange.umem().is_scarce()
+        self.io.is_scarce()
     }
 
     #[inline]
     fn transmit(&mut self, frame: TxFrame) {
-        self.exchange.send(frame.chain);
+        self.io.send(frame);
     }
 
     #[inline]

@@ -3,7 +3,7 @@
 
 use base::Instant;
 use inet::Config;
-use rt::Count;
+use rt::{Count, Exchange, FrameIo};
 use rt::simulated::{SimulatedKernel, SimulatedRing};
 use sietch_io::{Chain, Connection, Endpoint, Error, Event, QueueConfig, Station};
 
@@ -13,7 +13,7 @@ const STEP_NANOS: u64 = 1_000_000;
 
 struct Host {
     kernel: SimulatedKernel,
-    station: Station<SimulatedRing>,
+    station: Station<Exchange<SimulatedRing>>,
 }
 
 impl Host {
@@ -30,8 +30,8 @@ impl Host {
 
     /// What the program and its stack have sent.
     fn sent(&mut self) -> Vec<Vec<u8>> {
-        self.station.exchange().submit();
-        self.kernel.transmit(self.station.exchange(), 64)
+        self.station.io().submit();
+        self.kernel.transmit(self.station.io(), 64)
     }
 }
 
@@ -62,7 +62,7 @@ impl Wire {
             for frame in frames {
                 self.frames += 1;
                 if self.loss == 0 || !self.frames.is_multiple_of(self.loss) {
-                    host.kernel.deliver(host.station.exchange(), &frame);
+                    host.kernel.deliver(host.station.io(), &frame);
                 }
             }
         }
@@ -82,7 +82,7 @@ impl Wire {
         panic!("nothing happens");
     }
 
-    fn station(&mut self, host: usize) -> &mut Station<SimulatedRing> {
+    fn station(&mut self, host: usize) -> &mut Station<Exchange<SimulatedRing>> {
         &mut self.hosts[host].station
     }
 
@@ -127,7 +127,7 @@ fn a_datagram_comes_back_without_a_copy() {
         };
         assert_eq!((from, bytes_of(&data)), (address(1), sent));
     }
-    let gathered = wire.station(0).exchange().counts().get(Count::Gathered);
+    let gathered = wire.station(0).io().counts().get(Count::Gathered);
     assert_eq!(gathered, 0);
 }
 
@@ -204,7 +204,7 @@ fn whole_transfer(loss: usize) {
         wire.step();
     }
     for host in 0..2 {
-        let exchange = wire.station(host).exchange();
+        let exchange = wire.station(host).io();
         assert_eq!(exchange.in_flight(), 0);
         assert_eq!(exchange.umem().free(), CHUNKS - 64);
         assert_eq!(exchange.counts().get(Count::BadEntry), 0);
@@ -234,7 +234,7 @@ fn a_program_that_takes_no_events_holds_its_peer_back_and_nothing_more() {
         wire.step();
     }
     let station = wire.station(0);
-    assert!(station.exchange().umem().free() > 0);
+    assert!(station.io().umem().free() > 0);
     let mut received = 0;
     for _ in 0..3000 {
         while let Some(event) = wire.station(0).receive() {
@@ -266,7 +266,7 @@ fn a_program_that_kept_all_its_memory_receives_again_when_it_lets_go() {
     let mut kept: Vec<Event> = (0..CHUNKS).map_while(|_| send(&mut wire)).collect();
     assert!(kept.len() < CHUNKS);
     // What the program takes of its memory besides is nobody's loss but its own.
-    let umem = wire.station(0).exchange().umem();
+    let umem = wire.station(0).io().umem();
     let rest: Vec<_> = std::iter::from_fn(|| mbuf::Pool::alloc(umem)).collect();
     for _ in 0..100 {
         assert!(send(&mut wire).is_none());

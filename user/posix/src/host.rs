@@ -4,9 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use base::{Instant, SharedMemory};
+use base::Instant;
 use inet::{SocketId, Stack, Transport};
-use rt::Exchange;
+use rt::FrameIo;
 use sietch_io::{Address, Station, World};
 
 use crate::errno::{Errno, Result};
@@ -22,19 +22,19 @@ const PATIENCE_NANOS: u64 = 10_000_000;
 
 /// What tells the kernel of frames.
 pub trait Link {
-    /// The rings' memory.
-    type Memory: SharedMemory;
+    /// What moves the frames.
+    type Io: FrameIo;
 
-    /// Has the kernel send what was submitted.
+    /// Has the kernel send what was let go.
     ///
     /// Errors: the link is gone.
-    fn kick(&mut self, exchange: &Exchange<Self::Memory>) -> io::Result<()>;
+    fn kick(&mut self, io: &Self::Io) -> io::Result<()>;
 }
 
 /// See the crate.
 pub struct Host<L: Link> {
     pub(crate) link: L,
-    pub(crate) station: Station<L::Memory>,
+    pub(crate) station: Station<L::Io>,
     pub(crate) table: Table,
     /// By their slots in the stack.
     opens: Vec<Option<Arc<Open>>>,
@@ -49,7 +49,7 @@ pub struct Host<L: Link> {
 
 impl<L: Link> Host<L> {
     /// Without sockets; the station has the address already, and rings of so many entries.
-    pub fn new(link: L, station: Station<L::Memory>, address: Address, ring_entries: u32) -> Self {
+    pub fn new(link: L, station: Station<L::Io>, address: Address, ring_entries: u32) -> Self {
         Self {
             link,
             station,
@@ -64,7 +64,7 @@ impl<L: Link> Host<L> {
     }
 
     /// The link, and the station.
-    pub fn into_parts(self) -> (L, Station<L::Memory>) {
+    pub fn into_parts(self) -> (L, Station<L::Io>) {
         (self.link, self.station)
     }
 
@@ -74,7 +74,7 @@ impl<L: Link> Host<L> {
     }
 
     /// The queue's stack.
-    pub fn station(&mut self) -> &mut Station<L::Memory> {
+    pub fn station(&mut self) -> &mut Station<L::Io> {
         &mut self.station
     }
 
@@ -90,7 +90,7 @@ impl<L: Link> Host<L> {
     }
 
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&mut Stack, &mut World<L::Memory>) {
+    pub(crate) fn parts(&mut self) -> (&mut Stack, &mut World<L::Io>) {
         self.station.parts()
     }
 
@@ -114,9 +114,14 @@ impl<L: Link> Host<L> {
     /// Nothing is left to do until then, unless frames come.
     pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
         let due = self.station.next_deadline();
-        let is_waiting = self.station.exchange().in_flight() != 0;
+        let is_waiting = self.station.io().in_flight() != 0;
         let patience = is_waiting.then(|| Instant::from_nanos(now.as_nanos() + PATIENCE_NANOS));
         due.into_iter().chain(patience).min()
+    }
+
+    /// Who waits for the link's descriptor hears of the next frame; true if frames are there already.
+    pub fn arm(&mut self) -> bool {
+        self.station.io().arm()
     }
 
     /// The link is gone: all sockets are told.

@@ -9,6 +9,7 @@
 //! More than a part of the ring is never left lying: what does not fit there is lost.
 
 use base::Instant;
+use rt::FrameIo;
 
 use crate::host::{Host, Link};
 
@@ -66,17 +67,17 @@ impl<L: Link> Host<L> {
 
     /// Whether so much is under way that more could be lost.
     pub(crate) fn is_crowded(&mut self) -> bool {
-        self.station.exchange().in_flight() >= self.sending.frames_max
+        self.station.io().in_flight() >= self.sending.frames_max
     }
 
     /// Has the kernel send all that was staged.
     #[inline]
     pub fn flush(&mut self) {
-        let exchange = self.station.exchange();
-        if exchange.submit() && self.link.kick(exchange).is_err() {
+        let io = self.station.io();
+        if io.flush() && self.link.kick(io).is_err() {
             self.lose_link();
         }
-        self.station.exchange().complete();
+        self.station.io().reclaim();
     }
 
     /// One turn of who looks from time to time; true if there is nothing that it could do before `now`, and a
@@ -85,6 +86,6 @@ impl<L: Link> Host<L> {
         self.flush();
         let taken = self.look(now);
         self.flush();
-        taken == 0 && self.station.exchange().in_flight() == 0
+        taken == 0 && self.station.io().in_flight() == 0
     }
 }

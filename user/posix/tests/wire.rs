@@ -34,7 +34,7 @@ struct Port {
 }
 
 impl Link for Port {
-    type Memory = SimulatedRing;
+    type Io = Exchange<SimulatedRing>;
 
     fn kick(&mut self, exchange: &Exchange<SimulatedRing>) -> io::Result<()> {
         self.kicks += 1;
@@ -54,7 +54,7 @@ struct Side {
 struct Shared(Rc<RefCell<Port>>);
 
 impl Link for Shared {
-    type Memory = SimulatedRing;
+    type Io = Exchange<SimulatedRing>;
 
     fn kick(&mut self, exchange: &Exchange<SimulatedRing>) -> io::Result<()> {
         self.0.borrow_mut().kick(exchange)
@@ -118,7 +118,7 @@ impl Wire {
         let sent = self.sides.each_mut().map(|side| side.port.take_sent());
         for (frames, side) in sent.into_iter().zip(self.sides.iter_mut().rev()) {
             for frame in frames {
-                let exchange = side.host.station().exchange();
+                let exchange = side.host.station().io();
                 side.kernel.borrow_mut().deliver(exchange, &frame);
             }
         }

@@ -55,9 +55,14 @@ fn rest() -> Option<Option<Instant>> {
     let mut held = Held::wait().ok()?;
     let host = held.host();
     host.watch(false);
-    let due = host.next_deadline(state::now());
+    let now = state::now();
+    let due = host.next_deadline(now);
     let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD.as_nanos() as u64);
-    host.is_up().then(|| due.map(slack))
+    let due = match host.arm() {
+        true => Some(now),
+        false => due.map(slack),
+    };
+    host.is_up().then_some(due)
 }
 
 /// False without a link.

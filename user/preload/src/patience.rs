@@ -128,7 +128,10 @@ pub fn wait(
     let now = state::now();
     let due = host.next_deadline(now);
     let wake = due.into_iter().chain(until).min();
-    let most = wake.map(|wake| wake.since(now).as_nanos());
+    let most = match host.arm() {
+        true => Some(0),
+        false => wake.map(|wake| wake.since(now).as_nanos()),
+    };
     let (index, bell) = bells.take()?;
     let mut all = vec![readable(state::descriptor(host)), readable(bell)];
     all.extend_from_slice(files);

@@ -7,21 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base::Instant;
 use posix::{Errno, Host, Link, Result};
-use rt::{Exchange, RingMemory, XdpSocket};
-use sietch_io::{Queue, QueueConfig};
+use rt::AnyIo;
+use sietch_io::{Doorbell, Queue, QueueConfig};
 
 use crate::numbers::{self, Whose};
 use crate::patience::Bells;
 use crate::{config, keeper};
 
-/// The link's socket.
-pub struct Port(XdpSocket);
+/// The link's doorbell.
+pub struct Port(Doorbell);
 
 impl Link for Port {
-    type Memory = RingMemory;
+    type Io = AnyIo;
 
     #[inline]
-    fn kick(&mut self, _exchange: &Exchange<RingMemory>) -> io::Result<()> {
+    fn kick(&mut self, _: &AnyIo) -> io::Result<()> {
         self.0.kick()
     }
 }
@@ -133,11 +133,12 @@ impl Drop for Held {
 fn open(config: &QueueConfig) -> Hosting {
     match Queue::open(config) {
         Ok(queue) => {
-            let (socket, station) = queue.into_parts();
-            let descriptor = socket.as_fd().as_raw_fd();
-            numbers::set(descriptor, Whose::Library);
-            keeper::start(descriptor);
-            let host = Host::new(Port(socket), station, config.address, config.ring_entries);
+            let (doorbell, station) = queue.into_parts();
+            for descriptor in doorbell.descriptors() {
+                numbers::set(descriptor.as_raw_fd(), Whose::Library);
+            }
+            keeper::start(doorbell.as_fd().as_raw_fd());
+            let host = Host::new(Port(doorbell), station, config.address, config.ring_entries);
             Hosting::Open(Box::new(host))
         }
         Err(error) => {

@@ -1,8 +1,8 @@
 //! Packet buffers go to the kernel and come back, by four rings.
 //!
 //! Each ring is shown to the kernel once a batch; a caller's order is [`complete`](Exchange::complete),
-//! [`receive`](Exchange::receive) until it has enough, [`received`](Exchange::received),
-//! [`send`](Exchange::send) as often as it likes, [`submit`](Exchange::submit).
+//! [`take`](Exchange::take) until it has enough, [`received`](Exchange::received),
+//! [`stage_frame`](Exchange::stage_frame) as often as it likes, [`submit`](Exchange::submit).
 
 use base::SharedMemory;
 use mbuf::{Chain, Mbuf, Pool};
@@ -116,7 +116,7 @@ impl<M: SharedMemory> Exchange<M> {
 
     /// Takes the next received frame.
     #[inline]
-    pub fn receive(&mut self) -> Option<Mbuf> {
+    pub fn take(&mut self) -> Option<Mbuf> {
         while let Some(frame) = self.rx.take_frame() {
             match self.buffer_of(frame) {
                 Some(buffer) => {
@@ -140,7 +140,7 @@ impl<M: SharedMemory> Exchange<M> {
         Some(buffer)
     }
 
-    /// Ends a batch of [`receive`](Self::receive): the kernel may use the places in the ring.
+    /// Ends a batch of [`take`](Self::take): the kernel may use the places in the ring.
     #[inline]
     pub fn received(&mut self) {
         self.rx.release();
@@ -149,7 +149,7 @@ impl<M: SharedMemory> Exchange<M> {
     /// Stages a frame to be sent: where it lies if it is in one piece, else from a copy. One that
     /// cannot be is dropped and counted, as a wire would.
     #[inline]
-    pub fn send(&mut self, mut frame: Chain) {
+    pub fn stage_frame(&mut self, mut frame: Chain) {
         let placed = match frame.parts() {
             1 => frame.front().and_then(|part| self.umem.offset_of(part)),
             _ => None,

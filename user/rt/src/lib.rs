@@ -1,5 +1,6 @@
 //! What a program needs of the system to move its own frames: packet memory that the kernel shares,
-//! four rings, and the socket that they belong to (AF_XDP, `docs/rings.md`).
+//! four rings, and the socket that they belong to (AF_XDP, `docs/rings.md`); or a card of its own, with its registers,
+//! memory and interrupt ([`vfio`]).
 //!
 //! # Problem
 //! A frame that the kernel has written into a program's memory should be a packet buffer at once,
@@ -31,7 +32,9 @@
 //! Protocols and the event loop (`sietch-io`). Programs that fork keep the socket in both processes, but the
 //! chunks are the parent's alone (the child has copies): the child must not touch the queue.
 
+mod card;
 mod exchange;
+mod frame_io;
 mod interface;
 mod loans;
 mod mapping;
@@ -39,12 +42,17 @@ mod ring;
 pub mod simulated;
 mod socket;
 mod umem;
+pub mod vfio;
+mod wait;
 
+pub use card::Card;
 pub use exchange::{Count, Counts, Exchange, Rings};
+pub use frame_io::{AnyIo, FrameIo};
 pub use interface::Interface;
 pub use ring::RingMemory;
 pub use socket::{Setup, XdpSocket};
 pub use umem::{CHUNK_BYTES, Umem};
+pub use wait::wait_for;
 
 /// Seconds and nanoseconds of the monotonic clock, as nanoseconds.
 #[inline]

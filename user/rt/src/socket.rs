@@ -3,7 +3,6 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::net::sockopt::{
     set_xdp_rx_ring_size, set_xdp_tx_ring_size, set_xdp_umem_completion_ring_size,
@@ -25,8 +24,6 @@ const RX_OFFSET: u64 = 0;
 const TX_OFFSET: u64 = 0x8000_0000;
 const FILL_OFFSET: u64 = 0x1_0000_0000;
 const COMPLETION_OFFSET: u64 = 0x1_8000_0000;
-
-const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// How large a socket's rings and memory are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -72,28 +69,6 @@ impl XdpSocket {
         match send(&self.0, &[], SendFlags::DONTWAIT) {
             Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Waits until frames have come, or for so many nanoseconds. A signal ends the wait.
-    ///
-    /// Errors: `NetworkDown` without the link.
-    pub fn wait(&self, most_nanos: Option<u64>) -> io::Result<()> {
-        let most = most_nanos.map(|nanos| Timespec {
-            tv_sec: (nanos / NANOS_PER_SEC) as _,
-            tv_nsec: (nanos % NANOS_PER_SEC) as _,
-        });
-        let mut files = [PollFd::new(&self.0, PollFlags::IN)];
-        match poll(&mut files, most.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        match files[0]
-            .revents()
-            .intersects(PollFlags::ERR | PollFlags::HUP)
-        {
-            true => Err(Errno::NETDOWN.into()),
-            false => Ok(()),
         }
     }
 

@@ -24,7 +24,7 @@ fn filled(mut buffer: Mbuf, bytes: &[u8]) -> Mbuf {
 }
 
 fn take<M: SharedMemory>(exchange: &mut Exchange<M>) -> Option<Mbuf> {
-    let taken = exchange.receive();
+    let taken = exchange.take();
     exchange.received();
     taken
 }
@@ -70,7 +70,7 @@ fn a_frame_in_one_piece_is_sent_from_where_it_lies() {
     let (mut kernel, mut exchange) = world();
     let free = exchange.umem().free();
     let buffer = filled(exchange.umem().alloc().unwrap(), &frame(9, 60));
-    exchange.send(Chain::from(buffer));
+    exchange.stage_frame(Chain::from(buffer));
     assert!(kernel.transmit(&exchange, 64).is_empty());
     assert!(exchange.submit());
     assert_eq!(exchange.in_flight(), 1);
@@ -88,8 +88,8 @@ fn pieces_and_foreign_memory_are_gathered_and_counted() {
     let bytes = frame(3, 300);
     let mut torn = Chain::from(filled(exchange.umem().alloc().unwrap(), &bytes[..50]));
     torn.push_back(filled(foreign.alloc().unwrap(), &bytes[50..]));
-    exchange.send(torn);
-    exchange.send(Chain::from(filled(foreign.alloc().unwrap(), &bytes)));
+    exchange.stage_frame(torn);
+    exchange.stage_frame(Chain::from(filled(foreign.alloc().unwrap(), &bytes)));
     exchange.submit();
     assert_eq!(kernel.transmit(&exchange, 64), [bytes.clone(), bytes]);
     assert_eq!(exchange.counts().get(Count::Gathered), 2);
@@ -102,7 +102,7 @@ fn a_buffer_that_is_sent_twice_stays_until_the_kernel_has_read_both() {
     let free = exchange.umem().free();
     let mut kept = filled(exchange.umem().alloc().unwrap(), &frame(5, 80));
     for _ in 0..2 {
-        exchange.send(Chain::from(kept.clone()));
+        exchange.stage_frame(Chain::from(kept.clone()));
     }
     exchange.submit();
     assert_eq!(kernel.transmit(&exchange, 1).len(), 1);
@@ -120,12 +120,12 @@ fn what_cannot_be_sent_is_dropped_for_a_reason() {
     let (mut kernel, mut exchange) = world();
     let foreign = HeapPool::new(40);
     let alone = |len| Chain::from(filled(foreign.alloc().unwrap(), &frame(0, len)));
-    exchange.send(alone(13));
+    exchange.stage_frame(alone(13));
     let mut long = alone(1900);
     long.append(alone(1900));
-    exchange.send(long);
+    exchange.stage_frame(long);
     for _ in 0..ENTRIES + 3 {
-        exchange.send(alone(60));
+        exchange.stage_frame(alone(60));
     }
     exchange.submit();
     let counts = exchange.counts().clone();
@@ -135,7 +135,7 @@ fn what_cannot_be_sent_is_dropped_for_a_reason() {
     assert_eq!(kernel.transmit(&exchange, 64).len(), ENTRIES as usize);
     exchange.complete();
     let kept: Vec<_> = std::iter::from_fn(|| exchange.umem().alloc()).collect();
-    exchange.send(alone(60));
+    exchange.stage_frame(alone(60));
     assert_eq!(exchange.counts().get(Count::NoChunk), 1);
     drop(kept);
 }

@@ -2,15 +2,15 @@
 
 use std::net::Ipv4Addr;
 
-use base::SharedMemory;
 use inet::{Endpoint, Error, SocketId, Transport};
 use mbuf::Chain;
+use rt::FrameIo;
 
 use super::Station;
 use crate::readiness::{Kind, Stream};
 use crate::socket::{Connection, Listener, UdpSocket};
 
-impl<M: SharedMemory> Station<M> {
+impl<P: FrameIo> Station<P> {
     fn open(&mut self, transport: Transport, port: u16, kind: Kind) -> Result<SocketId, Error> {
         let id = self.stack.open(transport)?;
         let local = Endpoint::v4(Ipv4Addr::UNSPECIFIED, port);

@@ -1,7 +1,7 @@
 //! What happened to a program's sockets, one thing after the other.
 
-use base::SharedMemory;
 use inet::{Error, Events};
+use rt::FrameIo;
 
 use super::Station;
 use crate::event::Event;
@@ -11,7 +11,7 @@ use crate::socket::{Connection, Listener, UdpSocket};
 /// Bytes of a stream that come with one event.
 const STREAM_BYTES: usize = 64 * 1024;
 
-impl<M: SharedMemory> Station<M> {
+impl<P: FrameIo> Station<P> {
     /// The next thing that happened to a socket.
     pub fn receive(&mut self) -> Option<Event> {
         while let Some((id, kind)) = self.world.readiness.first() {

@@ -1,4 +1,4 @@
-//! A stack and its rings, without the system: who drives it says what time it is, tells the kernel of
+//! A stack and its frames, without the system: who drives it says what time it is, tells the kernel of
 //! frames and waits for them. [`Queue`](crate::Queue) does that in a program, tests do in theirs.
 //!
 //! `calls` is what a program asks for, `events` what it is handed; `plain` is for who wants the stack's own
@@ -10,10 +10,10 @@ mod plain;
 
 use std::net::Ipv4Addr;
 
-use base::{Instant, SharedMemory};
+use base::Instant;
 use inet::{Config, Offloads, Port, Stack, Stats};
-use mbuf::{Chain, Mbuf, RxFrame};
-use rt::Exchange;
+use mbuf::Mbuf;
+use rt::FrameIo;
 use wire::MacAddr;
 
 use crate::config::Address;
@@ -26,29 +26,28 @@ pub const BATCH_FRAMES: usize = 64;
 const HEADROOM: usize = 128;
 
 /// See the module.
-pub struct Station<M> {
+pub struct Station<P> {
     stack: Stack,
-    world: World<M>,
+    world: World<P>,
 }
 
-impl<M: SharedMemory> Station<M> {
+impl<P: FrameIo> Station<P> {
     /// A host with an address on a link of its own.
-    pub fn new(
-        exchange: Exchange<M>,
-        mac: [u8; 6],
-        mtu: u16,
-        config: Config,
-        seed: [u64; 2],
-    ) -> Self {
+    pub fn new(io: P, mac: [u8; 6], mtu: u16, config: Config, seed: [u64; 2]) -> Self {
         let mut stack = Stack::new(config, seed);
+        let can = io.capabilities();
         stack.attach(Port {
             mac: MacAddr(mac),
             mtu,
-            offloads: Offloads::default(),
+            offloads: Offloads {
+                checksum: can.checksum,
+                segment_v4: can.tso4,
+                segment_v6: can.tso6,
+            },
         });
         Self {
             stack,
-            world: World::new(exchange),
+            world: World::new(io),
         }
     }
 
@@ -58,14 +57,13 @@ impl<M: SharedMemory> Station<M> {
         self.stack.set_gateway(gateway);
     }
 
-    /// One turn: takes back what is sent, receives a batch, gives chunks for the next ones, runs what
+    /// One turn: takes back what is sent, receives a batch, gives buffers for the next ones, runs what
     /// is due. Returns how many frames came.
     pub fn turn(&mut self, now: Instant) -> usize {
         self.world.now = now;
-        self.world.exchange.complete();
+        self.world.io.begin(now);
         let taken = self.take_batch();
-        // Also without a frame: there are none while no chunk is there, and one may have come home.
-        self.world.exchange.supply();
+        self.world.io.end();
         if self.next_deadline().is_some_and(|due| due <= now) {
             self.stack.expire(&mut self.world);
         }
@@ -75,17 +73,12 @@ impl<M: SharedMemory> Station<M> {
     fn take_batch(&mut self) -> usize {
         let mut taken = 0;
         while taken < BATCH_FRAMES
-            && let Some(frame) = self.world.exchange.receive()
+            && let Some(frame) = self.world.io.receive()
         {
-            let frame = RxFrame {
-                chain: Chain::from(frame),
-                ..RxFrame::default()
-            };
             self.stack.receive(&mut self.world, frame);
             taken += 1;
         }
         if taken != 0 {
-            self.world.exchange.received();
             self.stack.flush(&mut self.world);
         }
         taken
@@ -102,9 +95,10 @@ impl<M: SharedMemory> Station<M> {
         !self.world.readiness.is_empty()
     }
 
-    /// Rings and packet memory.
-    pub fn exchange(&mut self) -> &mut Exchange<M> {
-        &mut self.world.exchange
+    /// What moves the frames.
+    #[inline]
+    pub fn io(&mut self) -> &mut P {
+        &mut self.world.io
     }
 
     /// What the stack did and dropped.
@@ -114,7 +108,7 @@ impl<M: SharedMemory> Station<M> {
 
     /// An empty buffer of packet memory, with room for headers in front.
     pub fn buffer(&mut self) -> Option<Mbuf> {
-        let mut buffer = self.world.exchange.umem().alloc_to_queue()?;
+        let mut buffer = self.world.io.alloc_to_queue()?;
         buffer.reserve(HEADROOM);
         Some(buffer)
     }

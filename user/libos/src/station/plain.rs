@@ -1,17 +1,18 @@
 //! The stack's own sockets, for a program that keeps state of each itself: POSIX' bytes stay where they are
 //! until they are read, and what is ready is asked for again and again.
 
-use base::{Instant, SharedMemory};
+use base::Instant;
 use inet::{SocketId, Stack};
+use rt::FrameIo;
 
 use super::Station;
 use crate::readiness::Kind;
 use crate::world::World;
 
-impl<M: SharedMemory> Station<M> {
+impl<P: FrameIo> Station<P> {
     /// The stack, and what it sees of the queue.
     #[inline]
-    pub fn parts(&mut self) -> (&mut Stack, &mut World<M>) {
+    pub fn parts(&mut self) -> (&mut Stack, &mut World<P>) {
         (&mut self.stack, &mut self.world)
     }
 

@@ -1,0 +1,56 @@
+//! What a program without anything to do waits for, and how the kernel is told of frames.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
+
+use rt::vfio::{Function, Interrupt};
+use rt::{XdpSocket, wait_for};
+
+/// A queue's doorbell: readable when frames have come. It may be used in poll(2) and epoll, after
+/// [`arm`](rt::FrameIo::arm).
+pub enum Doorbell {
+    /// The socket whose rings the kernel fills.
+    Socket(XdpSocket),
+    /// The interrupt of the program's own card.
+    Card(Arc<Interrupt>, Function),
+}
+
+impl Doorbell {
+    /// Has the kernel send what was submitted.
+    ///
+    /// Errors: `NetworkDown` without the link.
+    #[inline]
+    pub fn kick(&self) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.kick(),
+            // The driver has told the card.
+            Self::Card(..) => Ok(()),
+        }
+    }
+
+    /// What it holds of the system, for programs that close what they do not know.
+    pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let mut all = vec![self.as_fd()];
+        if let Self::Card(_, function) = self {
+            all.extend(function.descriptors());
+        }
+        all
+    }
+
+    /// Waits until frames have come, or for so many nanoseconds. A signal ends the wait.
+    ///
+    /// Errors: `NetworkDown` without the link.
+    pub fn wait(&self, most_nanos: Option<u64>) -> io::Result<()> {
+        wait_for(self.as_fd(), most_nanos)
+    }
+}
+
+impl AsFd for Doorbell {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Socket(socket) => socket.as_fd(),
+            Self::Card(interrupt, _) => interrupt.as_fd(),
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Takes what a configuration names: a VNIC by its name, a card by its place on the bus.
+
+use std::io;
+use std::sync::Arc;
+
+use hal::FramePort;
+use mbuf::FreeList;
+use rt::vfio::{DeviceMemory, Function};
+use rt::{AnyIo, Card, Interface, XdpSocket};
+
+use crate::config::QueueConfig;
+use crate::doorbell::Doorbell;
+
+/// A link that the program has.
+pub struct Link {
+    /// Its frames.
+    pub io: AnyIo,
+    /// The address of its station.
+    pub mac: [u8; 6],
+    /// The largest payload of a frame.
+    pub mtu: u16,
+}
+
+/// A card's driver, ready.
+type Port = Box<dyn FramePort + Send>;
+
+/// Takes it.
+pub fn open(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
+    // An interface's name may have dots and colons, but no device is called so.
+    match config.link.contains(':') {
+        true => open_card(config),
+        false => open_rings(config),
+    }
+}
+
+fn open_rings(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
+    let link = Interface::find(&config.link)?;
+    let mtu = u16::try_from(link.mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
+    let (socket, exchange) = XdpSocket::open(link.index, config.setup())?;
+    let link = Link {
+        io: AnyIo::Rings(exchange),
+        mac: link.mac,
+        mtu,
+    };
+    Ok((Doorbell::Socket(socket), link))
+}
+
+fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
+    let function = Function::open(&config.link)?;
+    let setup = config.setup();
+    let (memory, buffers) = function.memory(setup.chunks, setup.reserve)?;
+    let interrupt = Arc::new(function.interrupt()?);
+    let port = start(&function, &memory, buffers)?;
+    let card = Card::new(port, interrupt.clone(), buffers);
+    let (mac, mtu) = (card.mac(), card.mtu());
+    let link = Link {
+        io: AnyIo::Card(card),
+        mac,
+        mtu,
+    };
+    Ok((Doorbell::Card(interrupt, function), link))
+}
+
+/// Brings the card up with its driver.
+///
+/// Errors: `Unsupported` if there is none for it.
+fn start(
+    function: &Function,
+    memory: &DeviceMemory,
+    buffers: &'static FreeList,
+) -> io::Result<Port> {
+    if igb::is_for(function) {
+        let parts = igb::open(function, memory, buffers, 1).map_err(refused)?;
+        return first(parts.pairs);
+    }
+    if let Ok(transport) = virtio::PciTransport::new(function) {
+        let transport = virtio::Transport::Pci(transport);
+        let parts = virtio_net::open(transport, memory, buffers, 1).map_err(refused)?;
+        return first(parts.pairs);
+    }
+    let (vendor, device) = hal::pci::id(function);
+    let message = format!("no driver for the device {vendor:04x}:{device:04x}");
+    Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
+/// The card's control half is let go: its filters stay as they are, with the card's own address.
+fn first<P: FramePort + Send + 'static>(pairs: Vec<P>) -> io::Result<Port> {
+    let pair = pairs.into_iter().next();
+    pair.map(|pair| Box::new(pair) as Port)
+        .ok_or_else(|| io::ErrorKind::Unsupported.into())
+}
+
+fn refused(error: impl std::fmt::Debug) -> io::Error {
+    io::Error::other(format!("the card cannot be used: {error:?}"))
+}

@@ -1,0 +1,168 @@
+//! A card that a driver in the program moves frames with; the kernel is not asked.
+//!
+//! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
+//! arms the card, and waits for the [`Interrupt`].
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use base::{Duration, Instant};
+use hal::{Capabilities, FramePort, PortCounters};
+use mbuf::{FreeList, Mbuf, Pool, RxFrame, TxFrame};
+
+use crate::exchange::{Count, Counts};
+use crate::frame_io::FrameIo;
+use crate::vfio::Interrupt;
+
+/// Frames that are taken from the card at once.
+const BATCH_FRAMES: usize = 64;
+/// How often the transmit queue is looked after.
+const WATCH: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub struct Card {
+    port: Box<dyn FramePort + Send>,
+    interrupt: Arc<Interrupt>,
+    buffers: &'static FreeList,
+    /// Frames that were taken and not handed out yet.
+    received: VecDeque<RxFrame>,
+    is_armed: bool,
+    has_queued: bool,
+    watched: Instant,
+    counts: Counts,
+}
+
+impl Card {
+    /// Around a driver that receives into these buffers.
+    pub fn new(
+        port: Box<dyn FramePort + Send>,
+        interrupt: Arc<Interrupt>,
+        buffers: &'static FreeList,
+    ) -> Self {
+        Self {
+            port,
+            interrupt,
+            buffers,
+            received: VecDeque::with_capacity(BATCH_FRAMES),
+            is_armed: false,
+            has_queued: false,
+            watched: Instant::START,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Its station's address.
+    pub fn mac(&self) -> [u8; 6] {
+        self.port.mac()
+    }
+
+    /// The largest payload of a frame.
+    pub fn mtu(&self) -> u16 {
+        self.port.mtu()
+    }
+
+    /// What happened to frames so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// What the driver counted.
+    pub fn port_counters(&mut self) -> PortCounters {
+        self.port.counters()
+    }
+
+    #[cold]
+    fn disarm(&mut self) {
+        self.is_armed = false;
+        self.port.disarm();
+    }
+
+    #[cold]
+    fn watch(&mut self, now: Instant) {
+        self.watched = now;
+        // A queue that stood still is reset by the driver, which counts it.
+        self.port.watch(now);
+    }
+}
+
+impl FrameIo for Card {
+    fn capabilities(&self) -> Capabilities {
+        self.port.capabilities()
+    }
+
+    #[inline]
+    fn alloc(&self) -> Option<Mbuf> {
+        self.buffers.alloc()
+    }
+
+    #[inline]
+    fn alloc_to_queue(&self) -> Option<Mbuf> {
+        self.buffers.alloc_to_queue()
+    }
+
+    #[inline]
+    fn is_scarce(&self) -> bool {
+        self.buffers.is_scarce()
+    }
+
+    #[inline]
+    fn reclaim(&mut self) {
+        self.port.reclaim();
+    }
+
+    #[inline]
+    fn begin(&mut self, now: Instant) {
+        if self.is_armed {
+            self.disarm();
+        }
+        if now.since(self.watched) >= WATCH {
+            self.watch(now);
+        }
+        if self.received.is_empty() {
+            let received = &mut self.received;
+            self.port
+                .receive(BATCH_FRAMES, &mut |frame| received.push_back(frame));
+        }
+    }
+
+    #[inline]
+    fn receive(&mut self) -> Option<RxFrame> {
+        let frame = self.received.pop_front()?;
+        self.counts.count(Count::Received);
+        Some(frame)
+    }
+
+    /// The driver has given buffers already.
+    #[inline]
+    fn end(&mut self) {}
+
+    #[inline]
+    fn send(&mut self, frame: TxFrame) {
+        let sent = match self.port.transmit(frame) {
+            Ok(()) => Count::Sent,
+            Err(_) => Count::TxFull,
+        };
+        self.has_queued = true;
+        self.counts.count(sent);
+    }
+
+    #[inline]
+    fn flush(&mut self) -> bool {
+        if std::mem::take(&mut self.has_queued) {
+            self.port.kick();
+        }
+        false
+    }
+
+    #[inline]
+    fn in_flight(&mut self) -> u32 {
+        self.port.unsent() as u32
+    }
+
+    /// The interrupt stays to be seen until then: others may wait for it, too.
+    fn arm(&mut self) -> bool {
+        self.is_armed = true;
+        self.interrupt.clear();
+        self.port.arm() || !self.received.is_empty()
+    }
+}

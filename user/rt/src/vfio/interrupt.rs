@@ -1,0 +1,41 @@
+//! A device's interrupt as something to wait for.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{EventfdFlags, eventfd};
+
+use super::abi;
+
+/// An eventfd that the kernel signals when the device interrupts.
+#[derive(Debug)]
+pub struct Interrupt(OwnedFd);
+
+impl Interrupt {
+    pub(super) fn new(device: BorrowedFd<'_>) -> io::Result<Self> {
+        let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let set = abi::IrqSet {
+            bytes: abi::bytes_of::<abi::IrqSet>(),
+            flags: abi::IRQS_TO_EVENTFD,
+            index: abi::MSIX,
+            start: 0,
+            count: 1,
+            eventfd: event.as_raw_fd(),
+        };
+        // SAFETY: it takes such a block, with one eventfd behind it.
+        unsafe { abi::set::<{ abi::DEVICE_SET_IRQS }, _>(device, set) }?;
+        Ok(Self(event))
+    }
+
+    /// Forgets those that have come.
+    pub fn clear(&self) {
+        // Without one it says so, which is all the same.
+        let _ = rustix::io::read(&self.0, &mut [0; 8]);
+    }
+}
+
+impl AsFd for Interrupt {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}

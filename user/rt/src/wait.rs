@@ -1,0 +1,29 @@
+//! Waiting for a descriptor.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+
+const NANOS_PER_SEC: u64 = 1_000_000_000;
+
+/// Waits until a descriptor can be read, or for so many nanoseconds. A signal ends the wait.
+///
+/// Errors: `NetworkDown` if it never will be.
+pub fn wait_for(file: BorrowedFd<'_>, most_nanos: Option<u64>) -> io::Result<()> {
+    let most = most_nanos.map(|nanos| Timespec {
+        tv_sec: (nanos / NANOS_PER_SEC) as _,
+        tv_nsec: (nanos % NANOS_PER_SEC) as _,
+    });
+    let mut files = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+    match poll(&mut files, most.as_ref()) {
+        Ok(_) | Err(Errno::INTR) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let gone = PollFlags::ERR | PollFlags::HUP;
+    match files[0].revents().intersects(gone) {
+        true => Err(Errno::NETDOWN.into()),
+        false => Ok(()),
+    }
+}
