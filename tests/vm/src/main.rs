@@ -117,6 +117,16 @@ fn ours(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
     if setup.is_linux() { &[] } else { tests }
 }
 
+/// Tests that take minutes and that one CPU more or less is not the point of: the short form runs them with
+/// several.
+fn once(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
+    if setup.is_long() || setup.cpus() != "1" {
+        tests
+    } else {
+        &[]
+    }
+}
+
 /// Tests that measure a rate, a clock or a load, and want the host to themselves.
 const FOR_QUIET_HOST: [&[Test]; 4] = [
     rings::TESTS_OF_LOAD,
@@ -125,8 +135,8 @@ const FOR_QUIET_HOST: [&[Test]; 4] = [
     link_checks::TESTS,
 ];
 
-/// The other tests of programs that only run in a machine, in the order in which they run.
-fn suites(setup: &Setup) -> Vec<&'static [Test]> {
+/// The other tests of what only runs in a machine, in the order in which they run: servers and their like.
+fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
         status::TESTS,
         figures::TESTS,
@@ -145,6 +155,7 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         pressure::TESTS,
         handshakes::TESTS,
         exhaustion::TESTS,
+        once(setup, exhaustion::TESTS_OF_128_MIB),
         deafness::TESTS,
         numa::TESTS,
         many_cpus::TESTS,
@@ -157,13 +168,13 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         python::TESTS,
         go::TESTS,
         node::TESTS,
-        java::TESTS,
+        once(setup, java::TESTS),
         tokio::TESTS,
         haproxy::TESTS,
         etcd::TESTS,
-        postgres::TESTS,
-        mariadb::TESTS,
-        rabbitmq::TESTS,
+        once(setup, postgres::TESTS),
+        once(setup, mariadb::TESTS),
+        once(setup, rabbitmq::TESTS),
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,
@@ -171,12 +182,19 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
         profile::TESTS,
         monkey::TESTS,
         storm::TESTS,
+    ]
+}
+
+/// Those of the machine's tools, its files and its links.
+fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
         // The serial port, all that Linux has here, is one stream for everything.
         ours(setup, mounts::TESTS),
         ours(setup, streams::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, firmware::TESTS),
-        ours(setup, bochs::TESTS),
+        // Bochs has one CPU always.
+        ours(setup, once(setup, bochs::TESTS)),
         ours(setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
@@ -199,10 +217,11 @@ fn suites(setup: &Setup) -> Vec<&'static [Test]> {
 
 /// The suites for the host as it is.
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
+    let busy = [suites_of_servers(setup), suites_of_tools(setup)].concat();
     match setup.host() {
-        Some(Host::Busy) => suites(setup),
+        Some(Host::Busy) => busy,
         Some(Host::Quiet) => FOR_QUIET_HOST.into(),
-        None => [&suites(setup)[..], &FOR_QUIET_HOST].concat(),
+        None => [&busy[..], &FOR_QUIET_HOST].concat(),
     }
 }
 

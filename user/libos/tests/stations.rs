@@ -3,8 +3,8 @@
 
 use base::Instant;
 use inet::Config;
-use rt::{Count, Exchange, FrameIo};
 use rt::simulated::{SimulatedKernel, SimulatedRing};
+use rt::{Count, Exchange, FrameIo};
 use sietch_io::{Chain, Connection, Endpoint, Error, Event, QueueConfig, Station};
 
 const PORT: u16 = 7;
