@@ -74,6 +74,11 @@ impl Dhcp {
     }
 }
 
+/// Whether a datagram is a server's answer to a client.
+pub(crate) fn is_dhcp(from: Endpoint, to: Endpoint) -> bool {
+    to.port == CLIENT_PORT && from.port == SERVER_PORT
+}
+
 impl Stack {
     /// Starts to look for a server. The address is installed when one has granted it.
     pub fn start_dhcp<E: Env>(&mut self, env: &mut E) {
@@ -205,7 +210,7 @@ impl Stack {
         to: Endpoint,
         datagram: &Chain,
     ) -> bool {
-        if to.port != CLIENT_PORT || from.port != SERVER_PORT || self.dhcp.is_none() {
+        if !is_dhcp(from, to) || self.dhcp.is_none() {
             return false;
         }
         let mut bytes = [0; MESSAGE_BYTES_MAX];

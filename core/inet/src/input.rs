@@ -16,6 +16,7 @@ use crate::counters6::Snmp6;
 use crate::env::{Env, RawPacket};
 use crate::reassembly::{FragmentKey, Late, Piece, Refused};
 use crate::stack::Stack;
+use crate::udp::prediction::headers_of;
 
 /// Longest headers of an IPv4 packet: the part that must lie in one buffer.
 const HEADERS_MAX_V4: usize = 60 + TCP_HEADER_BYTES_MAX;
@@ -182,16 +183,26 @@ impl Stack {
         if tag.is_some() {
             return Err(DropReason::UnknownProtocol);
         }
+        let is_checked = checksum != Checksum::Unknown;
+        if let Some(done) = self.predicted_input(env, &mut chain, is_checked) {
+            return done;
+        }
         let header = EthernetRepr::parse(chain.front().map_or(&[], |front| front.bytes()))?;
         let port = self.net.port.ok_or(DropReason::NotForUs)?;
         if header.dst != port.mac && !header.dst.is_multicast() {
             return Err(DropReason::NotForUs);
         }
+        let flow = headers_of(&chain).copied();
         chain.advance(ETHERNET_HEADER_BYTES);
-        let is_checked = checksum != Checksum::Unknown;
         let is_unicast = !header.dst.is_multicast();
         match header.ether_type {
-            EtherType::Ipv4 => self.ipv4_input(env, chain, is_checked, is_unicast),
+            EtherType::Ipv4 => {
+                self.ipv4_input(env, chain, is_checked, is_unicast)?;
+                if let Some(headers) = flow {
+                    self.net.learn(&headers);
+                }
+                Ok(())
+            }
             EtherType::Ipv6 => self.ipv6_input(env, chain, is_checked, is_unicast),
             EtherType::Arp => self.arp_input(env, &chain),
             EtherType::Other(_) => Err(DropReason::UnknownProtocol),

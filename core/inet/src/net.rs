@@ -28,6 +28,7 @@ use crate::route::Routes;
 use crate::share::Share;
 use crate::tcp::TimeWait;
 use crate::totals::Tally;
+use crate::udp::prediction::Predictions;
 use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
 
@@ -68,6 +69,7 @@ pub(crate) struct Net {
     pub is_looped: bool,
     pub unsolicited: Unsolicited,
     pub demux: Demux,
+    pub predictions: Predictions,
     pub wheel: Wheel,
     pub time_wait: TimeWait,
     /// Sockets that owe an acknowledgement at the end of the batch.
@@ -116,6 +118,7 @@ impl Net {
             is_looped: false,
             unsolicited: Unsolicited::new(),
             demux: Demux::new(key, config.ports),
+            predictions: Predictions::default(),
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             ack_queue: Vec::new(),
@@ -233,6 +236,11 @@ impl Net {
             IpAddr::V4(addr) => self.is_local_v4(addr),
             IpAddr::V6(addr) => addr.is_loopback() || self.owns_v6(addr),
         }
+    }
+
+    /// By which sockets of one port share the datagrams of unknown senders.
+    pub fn spread(&self, local: Endpoint, remote: Endpoint) -> u64 {
+        self.key.tuple(&FourTuple { local, remote })
     }
 
     pub fn is_local_v4(&self, addr: Ipv4Addr) -> bool {

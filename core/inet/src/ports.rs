@@ -100,6 +100,7 @@ pub(crate) struct Bound {
 pub(crate) struct Ports {
     by_port: HashMap<u16, Vec<Bound>>,
     ephemeral: Ephemeral,
+    epoch: u32,
 }
 
 impl Ports {
@@ -107,7 +108,18 @@ impl Ports {
         Self {
             by_port: HashMap::new(),
             ephemeral: Ephemeral::new(range),
+            epoch: 0,
         }
+    }
+
+    /// Changes with all that [`find`](Self::find) depends on.
+    #[inline]
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    fn change(&mut self) {
+        self.epoch = self.epoch.wrapping_add(1);
     }
 
     fn conflicts(old: &Bound, local: IpAddr, new: Sharing) -> bool {
@@ -136,6 +148,7 @@ impl Ports {
         if !self.is_free(Endpoint::new(bound.local, port), bound.sharing) {
             return Err(Error::AddressInUse);
         }
+        self.change();
         self.by_port.try_reserve(1).map_err(|_| Error::NoBuffers)?;
         let sharers = self.by_port.entry(port).or_default();
         let room = sharers.try_reserve(1).map_err(|_| Error::NoBuffers);
@@ -146,6 +159,7 @@ impl Ports {
     }
 
     pub fn unbind(&mut self, port: u16, index: u32) {
+        self.change();
         if let Some(bound) = self.by_port.get_mut(&port) {
             bound.retain(|entry| entry.index != index);
             if bound.is_empty() {
@@ -156,6 +170,7 @@ impl Ports {
 
     /// The entry of a socket, to be changed.
     pub fn entry(&mut self, port: u16, index: u32) -> Option<&mut Bound> {
+        self.change();
         self.by_port
             .get_mut(&port)?
             .iter_mut()

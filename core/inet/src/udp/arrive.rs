@@ -6,7 +6,7 @@ use mbuf::Chain;
 use wire::{Protocol, UDP_HEADER_BYTES, UdpView};
 
 use super::Datagram;
-use crate::addr::{Endpoint, FourTuple};
+use crate::addr::Endpoint;
 use crate::counters::{Count, DropReason};
 use crate::counters6::Snmp6;
 use crate::env::{Env, Events};
@@ -59,19 +59,9 @@ impl Stack {
         if to.addr.is_multicast() {
             return self.multicast_input(env, info, headers, (from, to), packet);
         }
-        let key = self.net.key;
-        let spread = || {
-            key.tuple(&FourTuple {
-                local: to,
-                remote: from,
-            })
-        };
-        let index = self
-            .net
-            .demux
-            .udp
-            .find((to, from), spread)
-            .ok_or(DropReason::NoSocket)?;
+        let net = &self.net;
+        let found = net.demux.udp.find((to, from), || net.spread(to, from));
+        let index = found.ok_or(DropReason::NoSocket)?;
         let payload = self.payload_for(env, index, headers, core::mem::take(packet))?;
         let datagram = Datagram::new(info, (from, to), payload);
         self.queue_datagram(env, index, datagram)
@@ -117,7 +107,9 @@ impl Stack {
         result
     }
 
-    fn queue_datagram<E: Env>(
+    /// Puts a datagram into the queue of the socket at `index`.
+    #[inline]
+    pub(super) fn queue_datagram<E: Env>(
         &mut self,
         env: &mut E,
         index: u32,
