@@ -4,6 +4,9 @@
 //!
 //! What was written is kept here: nothing is read back, and a card that was reset gets it
 //! again ([`Filters::restore`]).
+//!
+//! A card with pools leads frames to the pools of the filter that lets them in, and knows
+//! no other way to let all groups in than to let in each ([`Filters::for_pools`]).
 
 use alloc::boxed::Box;
 use alloc::vec;
@@ -55,25 +58,41 @@ pub struct Filters {
     is_promiscuous: bool,
     /// The table of groups counts.
     filters_groups: bool,
+    has_pools: bool,
 }
 
 impl Filters {
     /// Empties `count` filters but for the card's own address, and the tables, which keep
     /// what was in them through a reset. The receiver stays as it is.
     pub fn new(registers: &impl Registers, own: [u8; 6], count: usize) -> Self {
-        let mut filters = Self {
-            addresses: Addresses::new(own, count),
+        let filters = Self::unwritten(own, count, 0);
+        filters.write(registers);
+        filters
+    }
+
+    /// As [`new`](Self::new), of a card with pools: `pools` are the bits of an address' filter that
+    /// say to which its frames go.
+    pub fn for_pools(registers: &impl Registers, own: [u8; 6], count: usize, pools: u32) -> Self {
+        let mut filters = Self::unwritten(own, count, pools);
+        filters.has_pools = true;
+        filters.multicast.fill();
+        filters.write(registers);
+        filters
+    }
+
+    fn unwritten(own: [u8; 6], count: usize, pools: u32) -> Self {
+        Self {
+            addresses: Addresses::new(own, count, pools),
             multicast: Table::new(MULTICAST_TABLE),
             vlans: Table::new(VLAN_TABLE),
             filters_vlans: false,
             is_promiscuous: false,
             filters_groups: false,
-        };
-        filters.write(registers);
-        filters
+            has_pools: false,
+        }
     }
 
-    fn write(&mut self, registers: &impl Registers) {
+    fn write(&self, registers: &impl Registers) {
         self.addresses.write(registers);
         self.multicast.write(registers);
         self.vlans.write(registers);
@@ -108,6 +127,16 @@ impl Filters {
         self.addresses.add(registers, mac)
     }
 
+    /// How many addresses can be let in.
+    pub fn count(&self) -> usize {
+        self.addresses.filters.len()
+    }
+
+    /// Whether the address is let in.
+    pub fn has_address(&self, mac: [u8; 6]) -> bool {
+        self.addresses.filters.contains(&Some(mac))
+    }
+
     /// No longer lets it in.
     pub fn remove_address(&mut self, registers: &impl Registers, mac: [u8; 6]) {
         self.addresses.remove(registers, mac);
@@ -122,7 +151,13 @@ impl Filters {
     /// Lets these groups in, and those that share their bits.
     pub fn set_multicast(&mut self, registers: &impl Registers, filter: MulticastFilter<'_>) {
         self.filters_groups = match filter {
-            MulticastFilter::All => false,
+            MulticastFilter::All => {
+                if self.has_pools {
+                    self.multicast.fill();
+                    self.multicast.write(registers);
+                }
+                false
+            }
             MulticastFilter::Only(macs) => {
                 let bits = macs.iter().map(multicast_bit);
                 self.multicast.set(registers, bits);
@@ -130,6 +165,16 @@ impl Filters {
             }
         };
         self.set_receiver(registers);
+    }
+
+    /// Lets these bits of groups in beside those of [`set_multicast`](Self::set_multicast): they
+    /// are for others who share the card.
+    pub fn set_others_groups(
+        &mut self,
+        registers: &impl Registers,
+        bits: impl Iterator<Item = u16>,
+    ) {
+        self.multicast.set_others(registers, bits);
     }
 
     /// Lets these VLANs in.
@@ -156,26 +201,30 @@ impl Filters {
 }
 
 /// The addresses, by filter.
-struct Addresses(Box<[Option<[u8; 6]>]>);
+struct Addresses {
+    filters: Box<[Option<[u8; 6]>]>,
+    /// Bits of all that count.
+    pools: u32,
+}
 
 impl Addresses {
     /// The card's own one in the first filter, the rest empty.
-    fn new(own: [u8; 6], count: usize) -> Self {
+    fn new(own: [u8; 6], count: usize, pools: u32) -> Self {
         let mut filters = vec![None; count].into_boxed_slice();
         if let Some(first) = filters.first_mut() {
             *first = Some(own);
         }
-        Self(filters)
+        Self { filters, pools }
     }
 
     fn write(&self, registers: &impl Registers) {
-        for (filter, mac) in self.0.iter().enumerate() {
-            put(registers, filter, *mac);
+        for (filter, mac) in self.filters.iter().enumerate() {
+            put(registers, filter, *mac, self.pools);
         }
     }
 
     fn add(&mut self, registers: &impl Registers, mac: [u8; 6]) -> Result<(), NicError> {
-        if self.0.contains(&Some(mac)) {
+        if self.filters.contains(&Some(mac)) {
             return Ok(());
         }
         match self.replace(registers, None, Some(mac)) {
@@ -195,25 +244,25 @@ impl Addresses {
         old: Option<[u8; 6]>,
         new: Option<[u8; 6]>,
     ) -> bool {
-        let mut filters = self.0.iter_mut().enumerate();
+        let mut filters = self.filters.iter_mut().enumerate();
         let Some((filter, place)) = filters.find(|(_, mac)| **mac == old) else {
             return false;
         };
         *place = new;
-        put(registers, filter, new);
+        put(registers, filter, new, self.pools);
         true
     }
 }
 
-/// The filter is invalid while its halves do not belong together.
-fn put(registers: &impl Registers, filter: usize, mac: Option<[u8; 6]>) {
+/// Writes a filter, which leads to `pools`. It is invalid while its halves do not belong together.
+pub fn put(registers: &impl Registers, filter: usize, mac: Option<[u8; 6]>, pools: u32) {
     let at = address(filter);
     registers.write32(at + ADDRESS_HIGH, 0);
     let [a, b, c, d, e, f] = mac.unwrap_or_default();
     registers.write32(at, u32::from_le_bytes([a, b, c, d]));
     if mac.is_some() {
         let high = u32::from(u16::from_le_bytes([e, f]));
-        registers.write32(at + ADDRESS_HIGH, high | ADDRESS_VALID);
+        registers.write32(at + ADDRESS_HIGH, high | pools | ADDRESS_VALID);
     }
 }
 
@@ -221,6 +270,8 @@ fn put(registers: &impl Registers, filter: usize, mac: Option<[u8; 6]>) {
 pub struct Table {
     at: usize,
     words: Box<[u32]>,
+    /// Bits that are set for others.
+    others: Box<[u32]>,
 }
 
 impl Table {
@@ -229,34 +280,57 @@ impl Table {
         Self {
             at,
             words: vec![0; TABLE_WORDS].into_boxed_slice(),
+            others: vec![0; TABLE_WORDS].into_boxed_slice(),
         }
+    }
+
+    /// Sets all bits, to be written.
+    fn fill(&mut self) {
+        self.words.fill(u32::MAX);
     }
 
     /// Writes all of it, whatever the card has in it.
     pub fn write(&self, registers: &impl Registers) {
-        for (index, word) in self.words.iter().enumerate() {
-            registers.write32(self.at + 4 * index, *word);
+        for (index, (word, others)) in self.words.iter().zip(&self.others).enumerate() {
+            registers.write32(self.at + 4 * index, word | others);
         }
     }
 
     /// Sets these bits (each below 4096) and no others. Bits that stay are never off.
     fn set(&mut self, registers: &impl Registers, bits: impl Iterator<Item = u16>) {
-        let mut wanted = vec![0; TABLE_WORDS];
-        for bit in bits {
-            if let Some(word) = wanted.get_mut(usize::from(bit / 32)) {
-                *word |= 1 << (bit % 32);
-            }
-        }
-        for (index, (old, new)) in self.words.iter_mut().zip(wanted).enumerate() {
-            if *old != new {
+        let words = words_of(bits);
+        self.replace(registers, words, self.others.clone());
+    }
+
+    /// As [`set`](Self::set), for others.
+    fn set_others(&mut self, registers: &impl Registers, bits: impl Iterator<Item = u16>) {
+        let others = words_of(bits);
+        self.replace(registers, self.words.clone(), others);
+    }
+
+    fn replace(&mut self, registers: &impl Registers, words: Box<[u32]>, others: Box<[u32]>) {
+        let before = self.words.iter().zip(&self.others).map(|(a, b)| a | b);
+        let after = words.iter().zip(&others).map(|(a, b)| a | b);
+        for (index, (old, new)) in before.zip(after).enumerate() {
+            if old != new {
                 registers.write32(self.at + 4 * index, new);
-                *old = new;
             }
         }
+        (self.words, self.others) = (words, others);
     }
 }
 
+fn words_of(bits: impl Iterator<Item = u16>) -> Box<[u32]> {
+    let mut words = vec![0; TABLE_WORDS];
+    for bit in bits {
+        if let Some(word) = words.get_mut(usize::from(bit / 32)) {
+            *word |= 1 << (bit % 32);
+        }
+    }
+    words.into_boxed_slice()
+}
+
 /// The bit of a multicast address: the upper twelve bits of its last two bytes.
-fn multicast_bit(mac: &[u8; 6]) -> u16 {
+pub fn multicast_bit(mac: &[u8; 6]) -> u16 {
     u16::from_le_bytes([mac[4], mac[5]]) >> 4
 }
