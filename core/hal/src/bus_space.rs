@@ -51,6 +51,6 @@ mod tests {
         assert_eq!(highest_free(0, HOLE, &[]), None);
         assert_eq!(highest_free(1 << 32, HOLE, &[]), None);
         assert_eq!(highest_free(4096, 0..0, &[]), None);
-        assert_eq!(highest_free(4096, 0..8192, &[0..8192]), None);
+        assert_eq!(highest_free(4096, 0..8192, &[0..4096, 4096..8192]), None);
     }
 }

@@ -160,6 +160,13 @@ pub trait NicControl {
         None
     }
 
+    /// Answers what the card's own message announces beside news of the link: requests of its
+    /// virtual functions. Does bounded work, and asks for the next message. Returns how many
+    /// requests it has refused so far.
+    fn attend(&mut self) -> u64 {
+        0
+    }
+
     /// What the card has counted, if it counts.
     fn counters(&mut self) -> Option<CardCounters> {
         None

@@ -27,6 +27,8 @@ pub struct PortCounters {
     pub rx_no_memory: u64,
     /// Dropped: the card was reset before the frame was taken.
     pub rx_reset: u64,
+    /// Dropped: sent by this station, and brought back by the card's switch.
+    pub rx_own: u64,
     /// Refused: no descriptors were free.
     pub tx_queue_full: u64,
     /// Refused: the frame asks for what the card cannot do.
@@ -43,7 +45,7 @@ pub struct PortCounters {
 
 impl PortCounters {
     /// Each with its name.
-    pub fn named(&self) -> [(&'static str, u64); 18] {
+    pub fn named(&self) -> [(&'static str, u64); 19] {
         [
             ("rx_frames", self.rx_frames),
             ("rx_bytes", self.rx_bytes),
@@ -57,6 +59,7 @@ impl PortCounters {
             ("rx_bad_header", self.rx_bad_header),
             ("rx_no_memory", self.rx_no_memory),
             ("rx_reset", self.rx_reset),
+            ("rx_own", self.rx_own),
             ("tx_queue_full", self.tx_queue_full),
             ("tx_unsupported", self.tx_unsupported),
             ("tx_no_memory", self.tx_no_memory),
@@ -76,5 +79,6 @@ impl PortCounters {
             + self.rx_bad_header
             + self.rx_no_memory
             + self.rx_reset
+            + self.rx_own
     }
 }
