@@ -1,31 +1,25 @@
-//! Bringing the card up, in the order of section 4.5: silence, reset, filters empty, interrupts
-//! mapped, queues enabled, receiver last.
+//! A card and its reset.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
 use hal::pci::{self, PciFunction};
-use hal::{DmaError, DmaSource, Mmio, NicParts, Registers};
-use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, Filters, RCTL, Table, address};
-use intel::link::{CTRL, CTRL_HANDLE_TAGS, STATUS};
-use mbuf::Pool;
+use hal::{DmaError, Registers};
+use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, RCTL, Table, address};
+use intel::link::{CTRL, STATUS};
 
 use crate::registers::{
-    ADDRESSES, BYTES, CTRL_EXT, CTRL_EXT_DRIVER_LOADED, CTRL_FORCE_DUPLEX, CTRL_FORCE_SPEED,
-    CTRL_LINK_RESET, CTRL_LINK_UP, CTRL_MASTER_OFF, CTRL_RESET, EIAC, EIAM, EIMC, GPIE,
-    GPIE_AUTO_MASK, GPIE_MSIX, GPIE_NONSELECTIVE_CLEAR, GPIE_PENDING_BITS, ICR, IMC, IVAR_OTHER,
-    IVAR_OTHER_SHIFT, IVAR_VALID, RXCSUM, RXCSUM_IP_AND_TRANSPORT, RXCSUM_REPORT_HASH,
-    STATUS_MASTER, TCTL, TCTL_COLLISIONS, TCTL_ENABLE, TCTL_PAD_SHORT, UNICAST_TABLE, eitr, ivar,
+    BYTES, CTRL_MASTER_OFF, CTRL_RESET, EIMC, ICR, IMC, STATUS_MASTER, TCTL, UNICAST_TABLE,
 };
-use crate::{Control, Pair, phy};
 
 const VENDOR: u16 = 0x8086;
 /// 82576 with copper, fibre and backplane ports.
 const DEVICES: [u16; 3] = [0x10c9, 0x10e6, 0x10e7];
 /// Base address 0 holds the registers.
-const BAR: u8 = 0;
+pub(crate) const BAR: u8 = 0;
 /// Most pairs that the driver uses: IVAR has one register for each of these.
 pub const PAIRS_MAX: u16 = 8;
+/// Most virtual functions: each has a pool, and the physical function one behind them.
+pub const VFS_MAX: u16 = 7;
 /// Reads of a register until a reset is given up; each takes a microsecond on the bus.
 const READS_MAX: u32 = 100_000;
 /// The largest payload: the card stores no longer frames.
@@ -38,6 +32,12 @@ pub enum Error {
     NotIgb,
     /// No pair of queues, or more than [`PAIRS_MAX`].
     Pairs(u16),
+    /// More virtual functions than [`VFS_MAX`].
+    VirtualFunctions(u16),
+    /// The physical function does not answer its virtual one.
+    Unanswered,
+    /// It answered that the virtual one may not run.
+    Refused,
     /// The registers are not mapped, or too few.
     RegistersOutside,
     /// The card did not come out of its reset.
@@ -56,12 +56,16 @@ pub enum Error {
 pub(crate) struct Card<R: Registers> {
     pub(crate) registers: R,
     pub(crate) mac: [u8; 6],
+    /// Its pools switch frames among themselves.
+    pub(crate) has_pools: bool,
+    /// How the function is reset in the end.
+    pub(crate) reset: fn(&R),
 }
 
 impl<R: Registers> Drop for Card<R> {
     /// All queues are stopped, or keep their memory.
     fn drop(&mut self) {
-        let _ = reset(&self.registers);
+        (self.reset)(&self.registers);
     }
 }
 
@@ -71,50 +75,19 @@ pub fn is_for(function: &impl PciFunction) -> bool {
     vendor == VENDOR && DEVICES.contains(&device)
 }
 
-/// Brings the card up with `pairs` pairs of queues; `pool` supplies the buffers of received
-/// frames. Messages 0 to `pairs` must be routed by whoever owns the function's MSI-X
-/// table (`pci::Msix`). All frames go to ring 0 until the control spreads them.
-pub fn open(
-    function: &impl PciFunction,
-    memory: &impl DmaSource,
-    pool: &'static (dyn Pool + Sync),
-    pairs: u16,
-) -> Result<NicParts<Pair<Mmio>, Control<Mmio>>, Error> {
-    if !is_for(function) {
-        return Err(Error::NotIgb);
-    }
-    pci::enable(function);
-    let registers = function.bar(BAR).ok_or(Error::RegistersOutside)?;
-    start(registers, memory, pool, pairs)
-}
-
-/// As [`open`], for registers that are found in another way.
-pub fn start<R: Registers>(
-    registers: R,
-    memory: &impl DmaSource,
-    pool: &'static (dyn Pool + Sync),
-    pairs: u16,
-) -> Result<NicParts<Pair<R>, Control<R>>, Error> {
-    if !(1..=PAIRS_MAX).contains(&pairs) {
-        return Err(Error::Pairs(pairs));
-    }
+/// The card, fresh from its reset.
+pub(crate) fn fresh<R: Registers>(registers: R, has_pools: bool) -> Result<Arc<Card<R>>, Error> {
     let registers = registers.window(0, BYTES);
     let registers = registers.ok_or(Error::RegistersOutside)?;
     reset(&registers)?;
     let mac = read_mac(&registers)?;
-    let card = Arc::new(Card { registers, mac });
-    let registers = &card.registers;
-    Table::new(UNICAST_TABLE).write(registers);
-    let filters = Filters::new(registers, mac, ADDRESSES);
-    map_interrupts(registers, pairs);
-    registers.write32(RXCSUM, RXCSUM_IP_AND_TRANSPORT | RXCSUM_REPORT_HASH);
-    registers.write32(TCTL, TCTL_ENABLE | TCTL_PAD_SHORT | TCTL_COLLISIONS);
-    raise_link(registers);
-    let pairs: Vec<_> = (0..pairs)
-        .map(|queue| Pair::start(card.clone(), queue, memory, pool))
-        .collect::<Result<_, _>>()?;
-    let control = Control::start(card, pairs.len() as u16, filters);
-    Ok(NicParts { pairs, control })
+    Table::new(UNICAST_TABLE).write(&registers);
+    Ok(Arc::new(Card {
+        registers,
+        mac,
+        has_pools,
+        reset: |registers| _ = reset(registers),
+    }))
 }
 
 /// Silences the card, lets its transfers end, and resets it.
@@ -151,35 +124,4 @@ fn read_mac(registers: &impl Registers) -> Result<[u8; 6], Error> {
     let [a, b, c, d] = registers.read32(address(0)).to_le_bytes();
     let [e, f, ..] = high().to_le_bytes();
     Ok([a, b, c, d, e, f])
-}
-
-/// Ring `n` raises message `n`, everything else the next one (7.3.2). Each message clears
-/// its cause and masks itself. Moderation outlives a reset, so it is ended here.
-fn map_interrupts(registers: &impl Registers, pairs: u16) {
-    let mode = GPIE_MSIX | GPIE_NONSELECTIVE_CLEAR | GPIE_AUTO_MASK | GPIE_PENDING_BITS;
-    registers.write32(GPIE, mode);
-    for queue in 0..PAIRS_MAX {
-        let message = match queue < pairs {
-            true => u32::from(queue) | IVAR_VALID,
-            false => 0,
-        };
-        registers.write32(ivar(queue), message);
-    }
-    let other = u32::from(pairs) | IVAR_VALID;
-    registers.write32(IVAR_OTHER, other << IVAR_OTHER_SHIFT);
-    for message in 0..=pairs {
-        registers.write32(eitr(message), 0);
-    }
-    let messages = (1 << (pairs + 1)) - 1;
-    registers.write32(EIAC, messages);
-    registers.write32(EIAM, messages);
-}
-
-fn raise_link(registers: &impl Registers) {
-    let forced = CTRL_LINK_RESET | CTRL_FORCE_SPEED | CTRL_FORCE_DUPLEX;
-    let control = registers.read32(CTRL) & !forced;
-    registers.write32(CTRL, control | CTRL_LINK_UP | CTRL_HANDLE_TAGS);
-    let extended = registers.read32(CTRL_EXT);
-    registers.write32(CTRL_EXT, extended | CTRL_EXT_DRIVER_LOADED);
-    phy::negotiate(registers);
 }

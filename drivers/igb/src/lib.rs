@@ -1,5 +1,5 @@
 //! Intel's 82576, the "igb" that QEMU offers: its physical function, with up to eight
-//! pairs of queues.
+//! pairs of queues or up to seven virtual functions, and those, with a pair each.
 //!
 //! Source: Intel, "82576EB Gigabit Ethernet Controller Datasheet", revision 2.7; section
 //! numbers are its. Registers that it shares with the 8254x are laid out as there.
@@ -18,6 +18,10 @@
 //!  wire ◀─────── ring n: tx.rs  contexts and data ◀── offload.rs ◀── TxFrame
 //! ```
 //!
+//! With virtual functions ([`open_with_vfs`]) the card's queues are divided into pools (`pools`). Who
+//! has a virtual function's registers drives it by the same code ([`vf`]), in the kernel or in a
+//! program: what a frame costs does not depend on whose it is.
+//!
 //! # Interrupts (section 7.3)
 //! Ring `n` raises MSI-X message `n`, for received frames only; the link raises the one
 //! behind the last ring. A message clears its cause (EIAC) and masks itself (EIAM), so a
@@ -33,7 +37,7 @@
 //! buffer are dropped and counted.
 //!
 //! # Not here
-//! Virtual functions, split headers, jumbo frames, timestamps, IPsec; sharing the PHY
+//! Making virtual functions (`hal::sriov`), split headers, jumbo frames, timestamps, IPsec; sharing the PHY
 //! with a management controller (it has none in a virtual machine).
 #![no_std]
 #![forbid(unsafe_code)]
@@ -44,17 +48,24 @@ mod card;
 mod control;
 mod descriptor;
 mod headers;
+mod message;
 mod offload;
+mod open;
 mod pair;
 mod phy;
+mod pools;
 mod queue;
 mod registers;
+mod registers_pools;
 mod rx;
 mod segment;
 #[cfg(test)]
 mod tests;
 mod tx;
+pub mod vf;
 
-pub use card::{Error, PAIRS_MAX, is_for, open, start};
+pub use card::{Error, PAIRS_MAX, VFS_MAX, is_for};
 pub use control::Control;
+pub use open::{open, open_with_vfs, start, start_with_vfs};
 pub use pair::Pair;
+pub use pools::RequestCounters;

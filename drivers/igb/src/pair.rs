@@ -1,4 +1,9 @@
 //! One pair of queues and its interrupt, owned by one CPU.
+//!
+//! The pair of a physical function and that of a virtual one differ in where their rings'
+//! registers lie, and in nothing that is done for a frame. A card whose pools switch frames among
+//! themselves may bring a broadcast back to who sent it (QEMU's does): there, own frames are
+//! dropped.
 
 use alloc::sync::Arc;
 
@@ -17,11 +22,19 @@ use crate::rx::Receiver;
 use crate::tx::Transmitter;
 use crate::{Control, Error};
 
+/// Where a pair is among the card's registers, and which message it raises.
+#[derive(Clone, Copy)]
+pub(crate) struct Place {
+    pub(crate) rx_ring: usize,
+    pub(crate) tx_ring: usize,
+    pub(crate) message: u16,
+}
+
 /// A pair of queues.
 pub struct Pair<R: Registers> {
     rx: Receiver<R>,
     tx: Transmitter<R>,
-    queue: u16,
+    message: u16,
     is_armed: bool,
     counters: PortCounters,
     watchdog: Watchdog,
@@ -39,18 +52,18 @@ const _: () = {
 impl<R: Registers> Pair<R> {
     pub(crate) fn start(
         card: Arc<Card<R>>,
-        queue: u16,
+        place: Place,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
-        let mut rx = Receiver::new(&card.registers, queue, memory, pool)?;
-        let mut tx = Transmitter::new(&card.registers, queue, memory, pool)?;
+        let mut rx = Receiver::new(&card.registers, place.rx_ring, memory, pool)?;
+        let mut tx = Transmitter::new(&card.registers, place.tx_ring, memory, pool)?;
         rx.start()?;
         tx.start()?;
         Ok(Self {
             rx,
             tx,
-            queue,
+            message: place.message,
             is_armed: false,
             counters: PortCounters::default(),
             watchdog: Watchdog::default(),
@@ -59,8 +72,39 @@ impl<R: Registers> Pair<R> {
     }
 
     fn message(&self) -> u32 {
-        1 << self.queue
+        1 << self.message
     }
+
+    /// As `receive_noted`, without what this station sent.
+    fn receive_of_others(
+        &mut self,
+        budget: usize,
+        sink: &mut dyn FnMut(RxFrame, RxNotes),
+    ) -> usize {
+        let own = self.card.mac;
+        let (mut frames, mut bytes) = (0, 0);
+        let rx = &mut self.rx.ring;
+        let count = rx.receive::<Advanced>(budget, &mut self.counters, |frame, notes| {
+            if is_from(&frame, own) {
+                frames += 1;
+                bytes += frame.chain.len() as u64;
+            } else {
+                sink(frame, notes);
+            }
+        });
+        self.counters.rx_own += frames;
+        self.counters.rx_frames -= frames;
+        self.counters.rx_bytes -= bytes;
+        count
+    }
+}
+
+/// Whether a frame for several stations was sent by this one.
+#[inline]
+fn is_from(frame: &RxFrame, own: [u8; 6]) -> bool {
+    let bytes = frame.chain.front().map_or(&[][..], |part| part.bytes());
+    let is_for_several = bytes.first().is_some_and(|first| first & 1 != 0);
+    is_for_several && bytes.get(6..12) == Some(&own[..])
 }
 
 impl<R: Registers> FramePort for Pair<R> {
@@ -135,11 +179,14 @@ impl<R: Registers> FramePort for Pair<R> {
 
 impl<R: Registers> QueuePair for Pair<R> {
     fn vector(&self) -> u16 {
-        self.queue
+        self.message
     }
 
     fn receive_noted(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame, RxNotes)) -> usize {
         self.tx.ring.reclaim();
+        if self.card.has_pools {
+            return self.receive_of_others(budget, sink);
+        }
         let rx = &mut self.rx.ring;
         rx.receive::<Advanced>(budget, &mut self.counters, sink)
     }

@@ -15,6 +15,8 @@ pub(crate) const STATUS_MASTER: u32 = 1 << 19;
 /// Extended control: a driver has the card.
 pub(crate) const CTRL_EXT: usize = 0x0018;
 pub(crate) const CTRL_EXT_DRIVER_LOADED: u32 = 1 << 28;
+/// Virtual functions may speak: the physical one has been reset.
+pub(crate) const CTRL_EXT_RESET_DONE: u32 = 1 << 14;
 /// The PHY's registers.
 pub(crate) const MDIC: usize = 0x0020;
 
@@ -23,6 +25,8 @@ pub(crate) const ICR: usize = 0x00c0;
 pub(crate) const IMS: usize = 0x00d0;
 pub(crate) const IMC: usize = 0x00d8;
 pub(crate) const CAUSE_LINK: u32 = 1 << 2;
+/// A virtual function asks for something, or was reset.
+pub(crate) const CAUSE_MAILBOX: u32 = 1 << 8;
 /// How interrupts work.
 pub(crate) const GPIE: usize = 0x1514;
 /// Reading ICR clears it, whatever is masked.
@@ -45,7 +49,7 @@ pub(crate) const EITR_KEEP_COUNTER: u32 = 1 << 31;
 pub(crate) const EITR_UNIT_NANOS: u64 = 1000;
 pub(crate) const EITR_UNITS_MAX: u32 = (1 << 13) - 1;
 pub(crate) const EITR_SHIFT: u32 = 2;
-/// Which message receive queue `n` raises; bits 0 to 7 for queues below 8.
+/// Which message receive queue `n` raises, of a virtual function queue 0; bits 0 to 7 for queues below 8.
 pub(crate) const fn ivar(queue: u16) -> usize {
     0x1700 + 4 * queue as usize
 }

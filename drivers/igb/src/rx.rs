@@ -7,8 +7,8 @@ use hal::{DmaSource, Registers};
 use intel::RxRing;
 use mbuf::Pool;
 
+use crate::Error;
 use crate::queue::{self, DROPPED, SPLIT};
-use crate::{Error, registers};
 
 /// Advanced descriptors with one buffer, of two kilobytes; frames without one are dropped.
 const SPLIT_ONE_BUFFER: u32 = 0b001 << 25 | 2 | 1 << 31;
@@ -22,14 +22,14 @@ pub(crate) struct Receiver<R: Registers> {
 }
 
 impl<R: Registers> Receiver<R> {
-    /// Queue `queue`, disabled.
+    /// The queue whose registers begin at `place`, disabled.
     pub(crate) fn new(
         registers: &R,
-        queue: u16,
+        place: usize,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
-        let ring = queue::new(memory, registers, registers::rx_ring(queue))?;
+        let ring = queue::new(memory, registers, place)?;
         ring.registers().write32(SPLIT, SPLIT_ONE_BUFFER);
         Ok(Self {
             ring: RxRing::new(ring, pool),

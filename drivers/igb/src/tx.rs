@@ -6,7 +6,7 @@ use intel::{TxRing, Words};
 use mbuf::{BLOCK_CAPACITY, Mbuf, Pool, TxFrame};
 
 use crate::offload::{self, Plan};
-use crate::{Error, descriptor, queue, registers, segment};
+use crate::{Error, descriptor, queue, segment};
 
 /// Parts of a frame at most: a packet of 64 KiB fits in buffers of ours. The card reads each
 /// part by a descriptor of its own, and QEMU's drops a frame of more than 64 without a word,
@@ -27,15 +27,15 @@ pub(crate) struct Transmitter<R: Registers> {
 }
 
 impl<R: Registers> Transmitter<R> {
-    /// Queue `queue`, disabled.
+    /// The queue whose registers begin at `place`, disabled.
     pub(crate) fn new(
         registers: &R,
-        queue: u16,
+        place: usize,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
         Ok(Self {
-            ring: TxRing::new(queue::new(memory, registers, registers::tx_ring(queue))?),
+            ring: TxRing::new(queue::new(memory, registers, place)?),
             pool,
             contexts: [None; offload::SLOTS],
         })

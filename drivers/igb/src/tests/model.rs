@@ -99,6 +99,7 @@ impl Model {
             STATUS_MASTER | STATUS_DUPLEX | 2 << STATUS_SPEED_SHIFT,
         );
         self.contexts.clear();
+        self.reset_pools();
     }
 
     pub(super) fn get(&self, offset: usize) -> u32 {
@@ -121,8 +122,9 @@ impl Model {
         self.complaints.push(format!("{what} at {offset:#x}"));
     }
 
-    fn read(&mut self, offset: usize) -> u32 {
+    pub(super) fn read(&mut self, offset: usize) -> u32 {
         let value = self.get(offset);
+        self.forget_read(offset);
         let is_queue = RX.contains(&offset) && offset % 0x40 == DROPPED;
         if STATISTICS.contains(&offset) || offset == ICR || offset == EICR || is_queue {
             self.put(offset, 0);
@@ -142,7 +144,7 @@ impl Model {
         self.raise_other(CAUSE_LINK);
     }
 
-    fn write(&mut self, offset: usize, value: u32) {
+    pub(super) fn write(&mut self, offset: usize, value: u32) {
         self.writes.push((offset, value));
         match offset {
             CTRL => self.control(value),
@@ -162,6 +164,7 @@ impl Model {
             EIAC | EIAM if self.get(GPIE) & GPIE_MSIX == 0 => {
                 self.complain("a message's mode before MSI-X is on", offset);
             }
+            _ if super::model_pools::is_pools(offset) => self.write_pools(offset, value),
             ICR | STATUS => self.complain("a write to a register for reading", offset),
             _ if RX.contains(&offset) || TX.contains(&offset) => self.queue(offset, value),
             _ => self.put(offset, value),

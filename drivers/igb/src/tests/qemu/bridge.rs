@@ -12,10 +12,40 @@ use hal::sim::SimMemory;
 
 use super::super::model::{BASE_HIGH, BASE_LOW, HEAD, LENGTH, QUEUES, TAIL};
 use super::qtest::Qtest;
+use crate::registers_pools::{VF_BYTES, VF_RX_RING, VF_TX_RING};
 
 pub(super) const REGISTERS_AT: u64 = 0xe000_0000;
+/// Those of virtual function `n`, `n` times 16 KiB behind.
+pub(super) const VF_REGISTERS_AT: u64 = 0xe020_0000;
 const RX: usize = 0xc000;
 const TX: usize = 0xe000;
+
+/// Whose registers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    Physical,
+    Virtual(usize),
+}
+
+impl Side {
+    fn at(self, offset: usize) -> u64 {
+        offset as u64
+            + match self {
+                Self::Physical => REGISTERS_AT,
+                Self::Virtual(vf) => VF_REGISTERS_AT + (vf * VF_BYTES) as u64,
+            }
+    }
+
+    /// Where the physical function has the same register, if it is a ring's.
+    fn as_physical(self, offset: usize) -> usize {
+        match (self, offset & !0x3f) {
+            (Self::Virtual(vf), VF_RX_RING) => RX + 0x40 * vf + offset % 0x40,
+            (Self::Virtual(vf), VF_TX_RING) => TX + 0x40 * vf + offset % 0x40,
+            (Self::Virtual(_), _) => 0,
+            (Self::Physical, _) => offset,
+        }
+    }
+}
 
 pub(super) struct Bridge {
     pub(super) qtest: Qtest,
@@ -36,20 +66,30 @@ impl Bridge {
     }
 
     pub(super) fn read32(&mut self, offset: usize) -> u32 {
-        self.qtest.read32(REGISTERS_AT + offset as u64)
+        self.read_of(Side::Physical, offset)
+    }
+
+    pub(super) fn read_of(&mut self, side: Side, offset: usize) -> u32 {
+        self.qtest.read32(side.at(offset))
     }
 
     pub(super) fn write32(&mut self, offset: usize, value: u32) {
+        self.write_of(Side::Physical, offset, value);
+    }
+
+    pub(super) fn write_of(&mut self, side: Side, offset: usize, value: u32) {
+        let at = side.at(offset);
+        let offset = side.as_physical(offset);
         let ring = |first: usize| (first..first + 0x40 * QUEUES).contains(&offset);
         let (queue, register) = (offset / 0x40 % QUEUES, offset % 0x40);
         match (ring(RX), ring(TX), register) {
             (true, _, LENGTH) => (self.given[0][queue], self.taken[queue]) = (0, 0),
             (_, true, LENGTH) => self.given[1][queue] = 0,
             (true, _, TAIL) => self.give_empty(queue, value),
-            (_, true, TAIL) => return self.give_full(queue, value),
+            (_, true, TAIL) => return self.give_full(queue, at, value),
             _ => (),
         }
-        self.qtest.write32(REGISTERS_AT + offset as u64, value);
+        self.qtest.write32(at, value);
     }
 
     /// Where slots lie, from `*from` up to, not including, `to`.
@@ -85,7 +125,7 @@ impl Bridge {
     }
 
     /// The card sends while its tail is written, so descriptors come back at once.
-    fn give_full(&mut self, queue: usize, tail: u32) {
+    fn give_full(&mut self, queue: usize, register: u64, tail: u32) {
         let from = core::mem::replace(&mut self.given[1][queue], tail);
         let places = self.slots(TX + 0x40 * queue, from, tail);
         for at in &places {
@@ -97,8 +137,7 @@ impl Bridge {
                 self.qtest.write(addr, &bytes);
             }
         }
-        let register = TX + 0x40 * queue + TAIL;
-        self.qtest.write32(REGISTERS_AT + register as u64, tail);
+        self.qtest.write32(register, tail);
         for at in places {
             let descriptor = self.qtest.read(at, 16);
             self.put_ours(at, &descriptor);

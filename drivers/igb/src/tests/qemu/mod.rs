@@ -5,6 +5,7 @@
 mod bridge;
 mod card;
 mod qtest;
+mod vfs;
 
 extern crate std;
 

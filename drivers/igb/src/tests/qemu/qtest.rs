@@ -12,6 +12,8 @@ use std::string::String;
 use std::vec::Vec;
 use std::{format, fs};
 
+use hal::pci::PciAddress;
+
 /// Firmware of 64 KiB that halts at once: `cli`, `hlt`, and back.
 const HALT: [u8; 4] = [0xfa, 0xf4, 0xeb, 0xfd];
 const FIRMWARE_BYTES: usize = 0x1_0000;
@@ -105,15 +107,23 @@ impl Qtest {
         self.say(&command);
     }
 
-    /// Reads the configuration space of device 2 on bus 0.
-    pub(super) fn config_read(&mut self, offset: u32) -> u32 {
-        self.say(&format!("outl 0xcf8 {:#x}", 0x8000_0000 | 2 << 11 | offset));
+    /// Reads the configuration space of a function.
+    pub(super) fn config_read(&mut self, function: PciAddress, offset: u32) -> u32 {
+        self.select(function, offset);
         self.number("inl 0xcfc")
     }
 
-    pub(super) fn config_write(&mut self, offset: u32, value: u32) {
-        self.say(&format!("outl 0xcf8 {:#x}", 0x8000_0000 | 2 << 11 | offset));
+    pub(super) fn config_write(&mut self, function: PciAddress, offset: u32, value: u32) {
+        self.select(function, offset);
         self.say(&format!("outl 0xcfc {value:#x}"));
+    }
+
+    fn select(&mut self, function: PciAddress, offset: u32) {
+        let function = u32::from(function.requester_id()) << 8;
+        self.say(&format!(
+            "outl 0xcf8 {:#x}",
+            0x8000_0000 | function | offset
+        ));
     }
 }
 
