@@ -65,6 +65,13 @@ pub fn functions() -> &'static [Function] {
     FUNCTIONS.get().map_or(&[], Vec::as_slice)
 }
 
+/// How many virtual functions a function has.
+pub fn virtual_functions_of(function: &Function) -> u16 {
+    let parent = Some(function.address());
+    let own = functions().iter().filter(|one| one.physical() == parent);
+    own.count() as u16
+}
+
 /// The function whose base addresses hold all of `bytes` bytes at `start`.
 pub fn owner_of(start: PhysAddr, bytes: u64) -> Option<&'static Function> {
     functions().iter().find(|function| {

@@ -40,6 +40,20 @@ impl Messages {
         (messages.count() != 0).then_some(messages)
     }
 
+    /// Lets the next entry call `handler` on CPU 0; false if there is none.
+    pub fn add(&mut self, handler: fn(usize)) -> bool {
+        let entry = self.count();
+        let Some(vector) = irq::allocate(handler, entry.into()) else {
+            return false;
+        };
+        self.vectors.push(vector);
+        let is_led = self.lead(entry, CpuId(0));
+        if !is_led {
+            self.vectors.pop();
+        }
+        is_led
+    }
+
     /// How many entries are routed.
     pub fn count(&self) -> u16 {
         self.vectors.len() as u16

@@ -9,7 +9,7 @@ use inet::Cidr;
 use mach::sync::{Once, Spin};
 
 use super::runners::{self, LeadInterrupt};
-use super::{inbox, reception, ring, steer};
+use super::{attend, inbox, reception, ring, steer};
 use crate::stack;
 use crate::stack::env::Port;
 use crate::stack::routes;
@@ -132,6 +132,7 @@ pub fn attach_pairs(
         }
     }
     CONTROL.call_once(|| Spin::new(control));
+    attend::attached();
     reception::attached();
 }
 
