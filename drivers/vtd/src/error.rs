@@ -2,7 +2,7 @@
 
 use hal::DmaError;
 
-use crate::second_level::MapError;
+use crate::pages::MapError;
 
 /// What a unit must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

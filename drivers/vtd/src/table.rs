@@ -40,6 +40,11 @@ impl Table {
         self.0.address
     }
 
+    /// The unit knows it no more: it is freed. One that is dropped otherwise is kept for good.
+    pub(crate) fn retire(mut self) {
+        self.0.memory.retire();
+    }
+
     /// Word `index`.
     pub(crate) fn word(&self, index: usize) -> u64 {
         self.0.memory.read_u64(index * WORD_BYTES)

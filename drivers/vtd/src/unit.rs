@@ -9,12 +9,13 @@ use crate::Error;
 use crate::capabilities::Capabilities;
 use crate::context::{Context, RootTable};
 use crate::fault::{self, Fault, Taken};
+use crate::pages::Pages;
 use crate::queue::{Forget, Queue};
 use crate::registers::{
     FAULT_ADDRESS, FAULT_CONTROL, FAULT_DATA, INTERRUPT_REMAPPING, QUEUED_INVALIDATION, ROOT_TABLE,
     SET_ROOT_TABLE, TRANSLATION, command, leave, write64,
 };
-use crate::second_level::{Pages, SecondLevel};
+use crate::second_level::SecondLevel;
 
 /// In the control of faults' interrupts: masked.
 const MASKED: u32 = 1 << 31;
@@ -117,7 +118,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
         let mapped = tables.map(&self.source, pages);
         // Of what was mapped and taken back the unit may have seen something.
         if mapped.is_err() || self.capabilities.caches_absence {
-            self.forget(&[Forget::Domain(domain.0)])?;
+            self.forget_domain(domain)?;
         }
         Ok(mapped?)
     }
@@ -126,7 +127,25 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     /// returns without an error.
     pub fn unmap(&mut self, domain: DomainId, device: u64, bytes: u64) -> Result<(), Error> {
         self.tables(domain)?.unmap(device, bytes)?;
-        self.forget(&[Forget::Domain(domain.0)])
+        self.forget_domain(domain)
+    }
+
+    /// Takes everything away from the functions of a domain, likewise.
+    pub fn clear(&mut self, domain: DomainId) -> Result<(), Error> {
+        self.tables(domain)?.clear_all();
+        self.forget_domain(domain)
+    }
+
+    /// The first address that functions of a domain cannot be led from.
+    pub fn limit(&mut self, domain: DomainId) -> Result<u64, Error> {
+        self.tables(domain).map(|tables| tables.limit())
+    }
+
+    /// Where the unit does not say that it forgot, tables that were taken out stay for good.
+    fn forget_domain(&mut self, domain: DomainId) -> Result<(), Error> {
+        self.forget(&[Forget::Domain(domain.0)])?;
+        self.tables(domain)?.release();
+        Ok(())
     }
 
     fn forget(&mut self, all: &[Forget]) -> Result<(), Error> {

@@ -4,7 +4,7 @@ use hal::pci::PciAddress;
 
 use super::model::{CACHING_MODE, LARGE_PAGES, LEVELS_4, Making, Model};
 use super::{Rig, function};
-use crate::{Error, MapError, Pages};
+use crate::{Error, MapError, Pages, Rights};
 
 const CARD: PciAddress = PciAddress {
     bus: 0,
@@ -32,6 +32,7 @@ fn a_device_reaches_what_its_domain_maps_and_nothing_else() {
         device: 0x7000,
         physical: 0x1_2345_6000,
         bytes: 0x1000,
+        rights: Rights::ReadWrite,
     };
     rig.unit.map(other, elsewhere).expect("mapped");
     let from = |function, at| rig.model.request(function, at, true);
@@ -105,20 +106,86 @@ fn large_pages_are_used_where_they_fit_and_go_as_a_whole() {
 }
 
 #[test]
-fn a_large_page_gives_way_to_a_table_that_is_there_already() {
+fn a_large_page_takes_no_place_where_something_is_mapped() {
     let mut rig = rig(LARGE_PAGES);
     let domain = rig.attach(CARD);
     rig.unit
         .map(domain, Pages::identical(LARGE, 0x1000))
         .expect("mapped");
+    let over = rig.unit.map(domain, Pages::identical(LARGE, LARGE));
+    let occupied = MapError::Occupied { device: LARGE };
+    assert_eq!(over, Err(Error::Map(occupied)));
     rig.unit.unmap(domain, LARGE, 0x1000).expect("unmapped");
     rig.unit
         .map(domain, Pages::identical(LARGE, LARGE))
-        .expect("mapped by small pages");
+        .expect("the empty table is gone");
     assert!(rig.model.request(CARD, 2 * LARGE - 1, true).is_some());
-    rig.unit
-        .unmap(domain, LARGE + 0x5000, 0x1000)
-        .expect("a small page");
+    let part = Error::Map(MapError::PartOfLargePage);
+    let unmapped = rig.unit.unmap(domain, LARGE + 0x5000, 0x1000);
+    assert_eq!(unmapped, Err(part));
+}
+
+#[test]
+fn tables_that_are_empty_are_freed_once_the_unit_forgot_them() {
+    let mut rig = rig(LEVELS_4);
+    let domain = rig.attach(CARD);
+    let before = rig.model.memory().buffers();
+    for step in 0..100 {
+        let at = step * 0x81_4060_0000;
+        let pages = Pages::identical(at, 0x1000);
+        rig.unit.map(domain, pages).expect("mapped");
+        assert_eq!(rig.model.memory().buffers(), before + 3);
+        rig.unit.unmap(domain, at, 0x1000).expect("unmapped");
+        assert_eq!(rig.model.memory().buffers(), before);
+        assert_eq!(rig.model.request(CARD, at, false), None);
+    }
+}
+
+#[test]
+fn a_domain_is_emptied_as_a_whole() {
+    let mut rig = rig(LEVELS_4 | LARGE_PAGES);
+    let domain = rig.attach(CARD);
+    let before = rig.model.memory().buffers();
+    let places = [
+        (0, 0x1000),
+        (LARGE, LARGE),
+        (1 << 40, 3 * LARGE),
+        ((1 << 48) - 0x1000, 0x1000),
+    ];
+    for (at, bytes) in places {
+        rig.unit
+            .map(domain, Pages::identical(at, bytes))
+            .expect("mapped");
+        assert!(rig.model.request(CARD, at, true).is_some());
+    }
+    rig.unit.clear(domain).expect("cleared");
+    for (at, _) in places {
+        assert_eq!(rig.model.request(CARD, at, true), None);
+    }
+    assert_eq!(rig.model.memory().buffers(), before);
+    assert_eq!(rig.unit.limit(domain), Ok(1 << 48));
+}
+
+#[test]
+fn a_device_may_do_what_its_mapping_says() {
+    let mut rig = rig(LARGE_PAGES);
+    let domain = rig.attach(CARD);
+    for (rights, may_read, may_write) in [
+        (Rights::Read, true, false),
+        (Rights::Write, false, true),
+        (Rights::ReadWrite, true, true),
+    ] {
+        for bytes in [0x1000, LARGE] {
+            let pages = Pages {
+                rights,
+                ..Pages::identical(LARGE, bytes)
+            };
+            rig.unit.map(domain, pages).expect("mapped");
+            let went = |is_write| rig.model.request(CARD, LARGE, is_write).is_some();
+            assert_eq!((went(false), went(true)), (may_read, may_write));
+            rig.unit.unmap(domain, LARGE, bytes).expect("unmapped");
+        }
+    }
 }
 
 #[test]

@@ -189,8 +189,12 @@ impl Model {
             return Err(BEYOND);
         }
         let page = self.page(context, address >> 12);
-        let refused = if is_write { NO_WRITE } else { NO_READ };
-        Ok(page.ok_or(refused)? | address & 0xfff)
+        let (right, refused) = match is_write {
+            true => (2, NO_WRITE),
+            false => (1, NO_READ),
+        };
+        let page = page.filter(|page| page & right != 0).ok_or(refused)?;
+        Ok(page & !0xfff | address & 0xfff)
     }
 
     fn context(&self, source: u16) -> Result<Context, u8> {
@@ -237,25 +241,26 @@ impl Model {
         found
     }
 
-    /// All that is mapped here may be read and written.
+    /// The page, and in the lowest two bits what may be done there.
     fn walk(&self, context: Context, number: u64) -> Option<u64> {
         let mut table = context.tables;
         for level in (0..context.levels).rev() {
             let shift = 9 * level;
             let word = self.fetch(table + (number >> shift & 511) * 8);
-            if word & 3 != 3 {
+            if word & 3 == 0 {
                 assert_eq!(word, 0, "an entry is whole or absent");
                 return None;
             }
-            let at = word & 0xf_ffff_ffff_f000;
+            let (at, rights) = (word & 0xf_ffff_ffff_f000, word & 3);
             if level == 0 {
-                return Some(at);
+                return Some(at | rights);
             }
             if word & 1 << 7 != 0 {
                 assert!(level == 1 && self.state.borrow().capabilities & LARGE_PAGES != 0);
                 assert_eq!(at & 0x1f_ffff, 0, "large pages lie on boundaries");
-                return Some(at + ((number & 511) << 12));
+                return Some((at + ((number & 511) << 12)) | rights);
             }
+            assert_eq!(rights, 3, "tables are for everything below");
             table = at;
         }
         None

@@ -10,7 +10,7 @@ use hal::pci::PciAddress;
 
 use super::model::{CACHING_MODE, LARGE_PAGES, LEVELS_4, Making, Model};
 use super::{Rig, function};
-use crate::{DomainId, Pages};
+use crate::{DomainId, Pages, Rights};
 
 const SEEDS: u64 = 48;
 const STEPS: usize = 120;
@@ -99,6 +99,7 @@ impl World {
                 device: first << 12,
                 physical: (first + shift) << 12,
                 bytes: count << 12,
+                rights: Rights::ReadWrite,
             },
         );
         let mut pages = first..first + count;
