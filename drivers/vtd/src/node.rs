@@ -115,11 +115,12 @@ impl Node {
         self.below.get(at).map(|(_, node)| node)
     }
 
-    /// The table below entry `index`, new if there is none.
+    /// The table below entry `index`, new and counted if there is none.
     pub(crate) fn below(
         &mut self,
         source: &impl DmaSource,
         index: usize,
+        count: &mut usize,
     ) -> Result<&mut Node, DmaError> {
         let at = match self.place(index) {
             Ok(at) => at,
@@ -130,6 +131,7 @@ impl Node {
                 let node = Node::new(source)?;
                 self.set(index, node.table.address() | READ_WRITE);
                 self.below.insert(at, (index, node));
+                *count += 1;
                 at
             }
         };

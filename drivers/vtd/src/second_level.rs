@@ -15,11 +15,14 @@ use crate::pages::{MapError, Pages};
 
 const PAGE_BYTES: u64 = 4096;
 const LARGE_BYTES: u64 = 2 << 20;
+
 /// The page table of a domain.
 pub(crate) struct SecondLevel {
     root: Node,
     levels: u8,
     has_large_pages: bool,
+    /// Tables below the root.
+    tables: usize,
     /// Taken out, and perhaps still read by the unit.
     retired: Vec<Node>,
 }
@@ -34,6 +37,7 @@ impl SecondLevel {
             root: Node::new(source)?,
             levels,
             has_large_pages,
+            tables: 0,
             retired: Vec::new(),
         })
     }
@@ -41,6 +45,11 @@ impl SecondLevel {
     /// The first address that the table cannot name.
     pub(crate) fn limit(&self) -> u64 {
         1 << (12 + INDEX_BITS * u32::from(self.levels))
+    }
+
+    /// How many tables there are below the root.
+    pub(crate) fn count(&self) -> usize {
+        self.tables
     }
 
     /// Frees what was taken out. The unit has forgotten the domain.
@@ -91,14 +100,18 @@ impl SecondLevel {
     fn clear(&mut self, device: u64, bytes: u64) {
         if bytes != 0 {
             let last = device + bytes - 1;
+            let before = self.retired.len();
             self.root
                 .clear(self.levels, device, last, &mut self.retired);
+            self.tables -= self.retired.len() - before;
         }
     }
 
-    /// Takes out everything. The unit may remember it.
-    pub(crate) fn clear_all(&mut self) {
-        self.clear(0, self.limit());
+    /// Takes out what is mapped in a range. The unit may remember it.
+    pub(crate) fn clear_range(&mut self, device: u64, bytes: u64) -> Result<(), MapError> {
+        self.check(device, bytes)?;
+        self.clear(device, bytes);
+        Ok(())
     }
 
     fn check(&self, start: u64, bytes: u64) -> Result<(), MapError> {
@@ -129,7 +142,8 @@ impl SecondLevel {
                 }
                 Entry::Absent | Entry::Table => {}
             }
-            node = node.below(source, index).map_err(MapError::Memory)?;
+            let below = node.below(source, index, &mut self.tables);
+            node = below.map_err(MapError::Memory)?;
         }
         let index = index(device, 1);
         if node.table.word(index) != 0 {

@@ -91,7 +91,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
         Ok(DomainId(number))
     }
 
-    fn tables(&mut self, domain: DomainId) -> Result<&mut SecondLevel, Error> {
+    fn tables_of(&mut self, domain: DomainId) -> Result<&mut SecondLevel, Error> {
         let at = usize::from(domain.0).wrapping_sub(1);
         self.domains.get_mut(at).ok_or(Error::NoDomain)
     }
@@ -100,7 +100,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     pub fn attach(&mut self, function: PciAddress, domain: DomainId) -> Result<(), Error> {
         let context = Context {
             domain: domain.0,
-            tables: self.tables(domain)?.address(),
+            tables: self.tables_of(domain)?.address(),
             levels: self.capabilities.levels,
         };
         let led = self.root.lead(&self.source, function, &context);
@@ -126,25 +126,31 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     /// Takes pages away from the functions of a domain, which reach them no more when this
     /// returns without an error.
     pub fn unmap(&mut self, domain: DomainId, device: u64, bytes: u64) -> Result<(), Error> {
-        self.tables(domain)?.unmap(device, bytes)?;
+        self.tables_of(domain)?.unmap(device, bytes)?;
         self.forget_domain(domain)
     }
 
-    /// Takes everything away from the functions of a domain, likewise.
-    pub fn clear(&mut self, domain: DomainId) -> Result<(), Error> {
-        self.tables(domain)?.clear_all();
+    /// Takes away what is mapped in a range, if anything is, likewise. A large page goes as a
+    /// whole.
+    pub fn clear(&mut self, domain: DomainId, device: u64, bytes: u64) -> Result<(), Error> {
+        self.tables_of(domain)?.clear_range(device, bytes)?;
         self.forget_domain(domain)
     }
 
     /// The first address that functions of a domain cannot be led from.
     pub fn limit(&mut self, domain: DomainId) -> Result<u64, Error> {
-        self.tables(domain).map(|tables| tables.limit())
+        self.tables_of(domain).map(|tables| tables.limit())
+    }
+
+    /// How many tables a domain has below its top.
+    pub fn tables(&mut self, domain: DomainId) -> Result<usize, Error> {
+        self.tables_of(domain).map(|tables| tables.count())
     }
 
     /// Where the unit does not say that it forgot, tables that were taken out stay for good.
     fn forget_domain(&mut self, domain: DomainId) -> Result<(), Error> {
         self.forget(&[Forget::Domain(domain.0)])?;
-        self.tables(domain)?.release();
+        self.tables_of(domain)?.release();
         Ok(())
     }
 

@@ -135,14 +135,16 @@ fn tables_that_are_empty_are_freed_once_the_unit_forgot_them() {
         let pages = Pages::identical(at, 0x1000);
         rig.unit.map(domain, pages).expect("mapped");
         assert_eq!(rig.model.memory().buffers(), before + 3);
+        assert_eq!(rig.unit.tables(domain), Ok(3));
         rig.unit.unmap(domain, at, 0x1000).expect("unmapped");
         assert_eq!(rig.model.memory().buffers(), before);
+        assert_eq!(rig.unit.tables(domain), Ok(0));
         assert_eq!(rig.model.request(CARD, at, false), None);
     }
 }
 
 #[test]
-fn a_domain_is_emptied_as_a_whole() {
+fn a_range_is_emptied_whatever_is_mapped_in_it() {
     let mut rig = rig(LEVELS_4 | LARGE_PAGES);
     let domain = rig.attach(CARD);
     let before = rig.model.memory().buffers();
@@ -158,7 +160,14 @@ fn a_domain_is_emptied_as_a_whole() {
             .expect("mapped");
         assert!(rig.model.request(CARD, at, true).is_some());
     }
-    rig.unit.clear(domain).expect("cleared");
+    rig.unit.clear(domain, 1 << 30, 1 << 40).expect("cleared");
+    let left = places.map(|(at, _)| rig.model.request(CARD, at, true).is_some());
+    assert_eq!(
+        left,
+        [true, true, false, true],
+        "of a range only what is in it"
+    );
+    rig.unit.clear(domain, 0, 1 << 48).expect("cleared");
     for (at, _) in places {
         assert_eq!(rig.model.request(CARD, at, true), None);
     }
