@@ -4,6 +4,7 @@
 //!
 //! - [`garbage`]: pages that nobody needs any more, given back some at a time
 //! - [`space`]: address spaces, areas, memory objects, faults
+//! - [`pinned`]: pages that are kept for devices and rings, counted
 //! - [`reclaim`]: what happens when memory runs out
 //! - [`user`]: the only door to the running program's memory
 //! - [`io`]: where bytes of a read go, and where bytes of a write come from
@@ -24,6 +25,7 @@ extern crate alloc;
 
 pub mod garbage;
 pub mod io;
+pub mod pinned;
 pub mod reclaim;
 pub mod refusal;
 pub mod space;

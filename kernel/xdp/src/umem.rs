@@ -1,25 +1,22 @@
 //! The program's memory, pinned.
 
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use base::{PAGE_BYTES, VirtAddr};
-use cred::{Account, Capability, Charge, Counted, Resource, UNLIMITED};
 use mach::mem::Page;
 use mbuf::{Chain, Mbuf};
+use mm::pinned::{Budget, Held};
 use mm::{garbage, user};
 use net::packet_pool;
 use sync::{Error, Result};
 use xdp::{Descriptor, UmemRequest};
 
-/// All pinned memory together is at most this share of the machine's.
-const MEMORY_SHARE: usize = 4;
 /// Bytes kept free in front of a frame, for a VLAN's tag and a device's header: without them each frame
 /// would be a chain of buffers.
 const HEADROOM: usize = 64;
 
 /// The limit is on what all sockets pin together: memory is the machine's.
-static PAGES_HELD: AtomicUsize = AtomicUsize::new(0);
+static PINNED: Budget = Budget::new(4);
 
 /// See the module. Its pages live as long as it does, whatever the program unmaps.
 pub struct Umem {
@@ -36,47 +33,6 @@ impl Drop for Umem {
     }
 }
 
-/// Pages that count.
-struct Held {
-    pages: usize,
-    /// To the user; `None` for who may lock all it likes.
-    _charge: Option<Charge>,
-}
-
-impl Held {
-    /// Errors: `NoBuffers` beyond a limit.
-    fn new(pages: usize) -> Result<Self> {
-        let charge = charge(pages as u64)?;
-        let limit = mach::mem::stats().total as usize / MEMORY_SHARE;
-        let more = |held: usize| held.checked_add(pages).filter(|sum| *sum <= limit);
-        PAGES_HELD
-            .fetch_update(Relaxed, Relaxed, more)
-            .map_err(|_| Error::NoBuffers)?;
-        Ok(Self {
-            pages,
-            _charge: charge,
-        })
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        PAGES_HELD.fetch_sub(self.pages, Relaxed);
-    }
-}
-
-fn charge(pages: u64) -> Result<Option<Charge>> {
-    let limit = cred::limit(Resource::LockedBytes);
-    let (uid, is_free) =
-        cred::credentials().with(|who| (who.user.real, who.has(Capability::IpcLock)));
-    if is_free || limit == UNLIMITED {
-        return Ok(None);
-    }
-    let limit = limit / PAGE_BYTES as u64;
-    let charged = Account::of(uid)?.charge_many(Counted::PinnedPages, pages, limit);
-    charged.map(Some).map_err(|_| Error::NoBuffers)
-}
-
 impl Umem {
     /// Pins what the running program asks for. May block.
     ///
@@ -85,7 +41,7 @@ impl Umem {
     pub fn new(request: &UmemRequest) -> Result<Self> {
         let geometry = xdp::Umem::check(request).map_err(|_| Error::Invalid)?;
         let bytes = geometry.bytes().next_multiple_of(PAGE_BYTES as u64);
-        let held = Held::new(bytes as usize / PAGE_BYTES)?;
+        let held = PINNED.hold(bytes as usize / PAGE_BYTES, Error::NoBuffers)?;
         let pages = user::space().pin(VirtAddr(request.address), bytes)?;
         Ok(Self {
             geometry,
