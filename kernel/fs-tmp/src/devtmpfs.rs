@@ -9,7 +9,7 @@ use sync::{Error, Result};
 use crate::{Tmpfs, options};
 use vfs::devices;
 use vfs::devices::Device;
-use vfs::{FileSystem, FileType, MountFlags, New, Path, device_number, mount};
+use vfs::{FileSystem, FileType, InodeRef, MountFlags, New, Path, device_number, mount};
 
 /// There is one /dev, however often it is mounted.
 static TREE: Once<Arc<Tmpfs>> = Once::new();
@@ -73,15 +73,25 @@ pub fn add_node(device: &Device) {
 }
 
 fn make_node(tree: &Tmpfs, device: &Device) {
-    let number = device_number(device.major, device.minors.0);
-    make(
-        tree,
-        device.name,
-        &New {
-            device: number,
-            ..plain(FileType::CharDevice, device.mode)
-        },
-    );
+    let new = New {
+        device: device_number(device.major, device.minors.0),
+        ..plain(FileType::CharDevice, device.mode)
+    };
+    match device.name.split_once('/') {
+        None => make(tree, device.name, &new),
+        Some((directory, name)) => make_below(tree, directory, name, &new),
+    }
+}
+
+/// Makes a node in a directory, which is made with the first.
+fn make_below(tree: &Tmpfs, directory: &str, name: &str, new: &New<'_>) {
+    let top = tree.root();
+    if top.lookup(directory.as_bytes()).is_err() {
+        make(tree, directory, &plain(FileType::Directory, 0o755));
+    }
+    if let Ok(directory) = top.lookup(directory.as_bytes()) {
+        make_in(&directory, name, new);
+    }
 }
 
 fn plain(kind: FileType, mode: u32) -> New<'static> {
@@ -96,10 +106,13 @@ fn plain(kind: FileType, mode: u32) -> New<'static> {
 }
 
 fn make(tree: &Tmpfs, name: &str, new: &New<'_>) {
-    let top = tree.root();
-    let made = match top.lookup(name.as_bytes()) {
+    make_in(&tree.root(), name, new);
+}
+
+fn make_in(directory: &InodeRef, name: &str, new: &New<'_>) {
+    let made = match directory.lookup(name.as_bytes()) {
         Ok(_) => Err(Error::Exists),
-        Err(_) => top.create(name.as_bytes(), new),
+        Err(_) => directory.create(name.as_bytes(), new),
     };
     if let Err(error) = made {
         mach::klog!("dev node={name} error={error:?}");

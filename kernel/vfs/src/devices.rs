@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use mach::sync::{Once, Spin};
 use sync::{Error, Result};
 
-use crate::device_number;
 use crate::file::{FileRef, StatusFlags};
+use crate::{device_number, device_parts};
 
 /// Opens a device: its number, and the status flags of the open file.
 pub type Open = fn(u64, StatusFlags) -> Result<FileRef>;
@@ -50,9 +50,11 @@ pub fn register(device: Device) {
 
 /// Opens the device with this number.
 pub fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
+    // The bits of a minor number lie on both sides of the major one's.
+    let (major, minor) = device_parts(number);
     let device = find(|device| {
         let (first, last) = device.minors;
-        device_number(device.major, first) <= number && number <= device_number(device.major, last)
+        device.major == major && (first..=last).contains(&minor)
     });
     (device.ok_or(Error::NoSuchDevice)?.open)(number, status)
 }
