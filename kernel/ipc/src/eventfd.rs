@@ -39,6 +39,12 @@ impl EventFd {
         })
     }
 
+    /// Adds 1 for who cannot wait: at the limit nothing is added, and readers are told all the same.
+    pub fn signal(&self) {
+        _ = self.try_add(1);
+        self.pollee.notify(Events::READABLE);
+    }
+
     fn try_take(&self) -> Option<u64> {
         let mut count = self.count.lock();
         let taken = match self.mode {
