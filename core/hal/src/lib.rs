@@ -39,6 +39,7 @@ mod byte_ports;
 mod dma;
 mod frame_port;
 mod mmio;
+pub mod msi;
 mod multiqueue;
 mod nic;
 pub mod pci;

@@ -193,4 +193,21 @@ impl Msix {
         self.table.write32(at + 12, 0);
         Ok(())
     }
+
+    /// Has `entry` send nothing.
+    pub fn mask(&self, entry: u16) {
+        if entry < self.entries {
+            let at = usize::from(entry) * MSIX_ENTRY_BYTES;
+            self.table.write32(at + 12, MSIX_ENTRY_MASKED);
+        }
+    }
+
+    /// Switches MSI-X off.
+    pub fn disable(self, function: &impl PciFunction) {
+        let capability = capabilities(function).find(|&(id, _)| id == CAPABILITY_MSIX);
+        if let Some((_, offset)) = capability {
+            let control = function.config_read(offset);
+            function.config_write(offset, control & !MSIX_ENABLE);
+        }
+    }
 }
