@@ -55,7 +55,7 @@ impl File for Physical {
         if owner.is_driven() {
             return Err(Error::NotPermitted);
         }
-        Window::open(PhysAddr(0), range, is_shared, Caching::Uncached)
+        Window::open(PhysAddr(0), 0, range, is_shared, Caching::Uncached)
     }
 
     fn as_any(&self) -> &dyn core::any::Any {
@@ -63,20 +63,23 @@ impl File for Physical {
     }
 }
 
-/// A range of a device's addresses. Offset 0 is `base`.
+/// A range of a device's addresses, as bytes of a file.
 pub struct Window {
     base: PhysAddr,
+    /// The byte of the file that is at `base`.
+    first: u64,
     end: u64,
     caching: Caching,
 }
 
 impl Window {
-    /// The offsets `range` behind `base`.
+    /// The bytes `range` of a file of which byte `first` is at `base`, which begin pages.
     ///
     /// Errors: `Invalid` for a private mapping, `NotPermitted` if a page of it is RAM or
     /// lies where no device is mapped.
     pub fn open(
         base: PhysAddr,
+        first: u64,
         range: Range<u64>,
         is_shared: bool,
         caching: Caching,
@@ -86,6 +89,7 @@ impl Window {
         }
         let window = Self {
             base,
+            first,
             end: range.end,
             caching,
         };
@@ -99,6 +103,7 @@ impl Window {
 
     fn device_page(&self, index: u64) -> Option<Page> {
         let offset = index.checked_mul(PAGE_BYTES as u64)?;
+        let offset = offset.checked_sub(self.first)?;
         Page::of_device(self.base.checked_add(offset)?)
     }
 }

@@ -63,6 +63,7 @@ fn kernel_main() -> ! {
     net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();
+    kernel_vfio::init();
     net::configure(address());
     net::configure6(net::first(), address_v6());
     perf::init();

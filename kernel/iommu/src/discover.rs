@@ -63,16 +63,18 @@ fn guard(
 ) -> Result<Guarded, Error> {
     let unit = remapper.unit.get_mut();
     let domain = unit.new_domain()?;
+    let mut has_reserved = false;
     for memory in dmar.reserved() {
         let is_its =
             memory.segment == SEGMENT && memory.scopes.hold(requester(address), &buses_behind);
         if is_its {
+            has_reserved = true;
             let bytes = memory.end - memory.start;
             unit.map(domain, Pages::identical(memory.start, bytes))?;
         }
     }
     unit.attach(address, domain)?;
-    Ok(Guarded::new(address, place, domain))
+    Ok(Guarded::new(address, place, domain, has_reserved))
 }
 
 fn requester(address: PciAddress) -> RequesterId {

@@ -15,6 +15,8 @@
 //! A device sees memory where it lies. Memory is somebody else's only after the unit has said
 //! that it forgot it; if it does not say so, the memory is nobody's for good.
 //!
+//! A function without a driver may be lent to a program (`programs`), which says what it reaches.
+//!
 //! What is refused is counted, and named with device and address in the log, at a bounded
 //! rate (`faults`). No one else notices.
 //!
@@ -32,9 +34,13 @@ mod discover;
 mod faults;
 mod functions;
 mod machine;
+mod programs;
 mod report;
 
+pub use functions::Refused;
+pub use programs::{LendError, Lent, LentError, lend, number_of};
 pub use report::write;
+pub use vtd::{Pages, Rights};
 
 use acpi::Dmar;
 use mach::mem::{DmaMemory, remap_by};

@@ -36,9 +36,10 @@ fn write_unit(text: &mut impl Write, place: usize, remapper: &Remapper) -> Resul
 }
 
 fn write_function(text: &mut impl Write, function: &Guarded) -> Result {
-    let driven = match function.is_driven() {
-        true => "driven",
-        false => "undriven",
+    let driven = match (function.is_driven(), function.is_lent()) {
+        (true, _) => "driven",
+        (_, true) => "lent",
+        _ => "undriven",
     };
     let (name, unit) = (function.address, function.unit);
     let (refused, last) = function.refused();

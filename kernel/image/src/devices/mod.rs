@@ -1,4 +1,6 @@
 //! Finds the machine's devices and gives each its driver.
+//!
+//! `vfio=BB:DD.F[,BB:DD.F...]` names PCI functions that are left to programs.
 
 mod e1000;
 mod igb;
@@ -6,15 +8,28 @@ mod messages;
 mod self_test;
 mod virtio;
 
+use alloc::string::ToString;
+
+use pci::Function;
+
+use crate::options;
+
 pub use igb::virtual_functions;
 
 /// Starts a driver for everything that it finds.
 pub fn start() {
     self_test::run();
-    for function in pci::functions() {
+    let functions = pci::functions().iter();
+    for function in functions.filter(|function| !is_for_programs(function)) {
         virtio::start_pci_function(function);
         e1000::start(function);
         igb::start(function);
     }
     virtio::start_mmio_devices();
+}
+
+/// Whether the command line leaves it to programs.
+fn is_for_programs(function: &Function) -> bool {
+    let name = function.address().to_string();
+    options::raw_values("vfio").any(|list| list.split(',').any(|known| known == name))
 }

@@ -202,7 +202,7 @@ impl File for Registers {
         if end.is_none_or(|end| end > bar.bytes as u64) {
             return Err(Error::Invalid);
         }
-        Window::open(bar.start, range, is_shared, self.caching())
+        Window::open(bar.start, 0, range, is_shared, self.caching())
     }
 
     fn as_any(&self) -> &dyn core::any::Any {

@@ -1,0 +1,26 @@
+use core::mem::{offset_of, size_of};
+
+use crate::*;
+
+#[test]
+fn layouts_are_those_of_linux() {
+    assert_eq!(size_of::<GroupStatus>(), 8);
+    assert_eq!(size_of::<DeviceInfo>(), 16);
+    assert_eq!(size_of::<RegionInfo>(), 32);
+    assert_eq!(offset_of!(RegionInfo, size), 16);
+    assert_eq!(size_of::<IrqInfo>(), 16);
+    assert_eq!(size_of::<IrqSetHeader>(), 20);
+    assert_eq!(size_of::<IommuInfo>(), 24);
+    assert_eq!(offset_of!(IommuInfo, cap_offset), 16);
+    assert_eq!(size_of::<IovaRanges>(), 16);
+    assert_eq!(size_of::<DmaAvailable>(), 12);
+    assert_eq!(size_of::<DmaMap>(), 32);
+    assert_eq!(size_of::<DmaUnmap>(), 24);
+}
+
+#[test]
+fn requests_are_those_of_linux() {
+    assert_eq!(numbers::GET_API_VERSION, 0x3b64);
+    assert_eq!(numbers::DEVICE_RESET, 0x3b6f);
+    assert_eq!(numbers::IOMMU_UNMAP_DMA, 0x3b72);
+}

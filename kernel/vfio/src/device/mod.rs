@@ -1,0 +1,105 @@
+//! A function that a program drives.
+//!
+//! Its file has *regions*: the six base addresses and configuration space, each at its number
+//! times 2^40. All open files of a device are one device.
+
+mod config;
+mod file;
+mod info;
+mod interrupts;
+mod registers;
+mod reset;
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use hal::pci::PciFunction;
+use mach::mem::fallible;
+use mach::sync::Spin;
+use sync::{Mutex, Result};
+use vfio::Config;
+
+pub use file::file;
+
+use crate::session::Session;
+use crate::shape::Shape;
+use crate::trigger::TriggerSlot;
+use interrupts::Interrupts;
+
+const COMMAND: u16 = 0x04;
+/// In the command register: it reaches out by itself.
+const MASTER: u16 = 1 << 2;
+
+/// See the module.
+pub struct Device {
+    session: Arc<Session>,
+    config: Spin<Config>,
+    interrupts: Spin<Interrupts>,
+    errors: Arc<Errors>,
+    /// Counted up when the device is wanted back.
+    request: TriggerSlot,
+    /// Held over a reset.
+    resetting: Mutex<()>,
+    /// Bytes that a program wrote and that reached nothing.
+    dropped: AtomicU64,
+}
+
+/// Who is told that the IOMMU refused something to the device.
+struct Errors(TriggerSlot);
+
+impl iommu::Refused for Errors {
+    fn refused(&self) {
+        self.0.signal();
+    }
+}
+
+impl Device {
+    /// Takes the function over: it answers, reaches nothing by itself, and does not interrupt.
+    /// Waits for the end of a reset.
+    pub fn open(session: Arc<Session>) -> Result<Arc<Self>> {
+        let group = session.group;
+        group.end_reset();
+        let device = Self {
+            config: Spin::new(group.shape.config()),
+            interrupts: Spin::new(Interrupts::new()),
+            errors: Arc::new(Errors(TriggerSlot::new())),
+            request: TriggerSlot::new(),
+            resetting: Mutex::new(()),
+            dropped: AtomicU64::new(0),
+            session,
+        };
+        device.obey_config(&device.config.lock());
+        device.session.lent.tell(Some(device.errors.clone()));
+        Ok(fallible::arc(device)?)
+    }
+
+    fn shape(&self) -> &'static Shape {
+        &self.session.group.shape
+    }
+
+    /// Makes the function's command register what the configuration says.
+    fn obey_config(&self, config: &Config) {
+        let command = config.command().into();
+        self.shape().config_write(COMMAND, command);
+    }
+
+    /// Notes bytes that reached nothing.
+    fn note_dropped(&self, bytes: usize) {
+        self.dropped.fetch_add(bytes as u64, Relaxed);
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        let shape = self.shape();
+        let command = shape.first_command() & !MASTER;
+        shape.config_write(COMMAND, command.into());
+        self.interrupts.get_mut().disable(shape);
+        self.session.lent.tell(None);
+        if let Some(reset) = shape.reset {
+            reset.begin(shape);
+            self.session.group.reset_began();
+        }
+        self.session.device_ended();
+    }
+}

@@ -1,0 +1,113 @@
+//! A group that is open: the loan of its function, the container that it is in, its device.
+
+use alloc::sync::{Arc, Weak};
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
+use iommu::{LendError, Lent};
+use mach::mem::fallible;
+use sync::{Error, Mutex, Result};
+
+use crate::container::Container;
+use crate::device::Device;
+use crate::group::Group;
+
+/// See the module; lives as long as the group's file or its device does.
+pub struct Session {
+    pub group: &'static Group,
+    pub lent: Arc<Lent>,
+    state: Mutex<State>,
+    /// There is one, or it is just ending.
+    has_device: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    container: Option<Arc<Container>>,
+    device: Weak<Device>,
+}
+
+impl Session {
+    /// Takes a group.
+    ///
+    /// Errors: `Busy` if somebody has it, `NoSuchDevice` if it cannot be had, `OutOfMemory`.
+    pub fn open(group: &'static Group) -> Result<Arc<Self>> {
+        let lent = iommu::lend(group.shape.function.address()).map_err(|error| match error {
+            LendError::Lent => Error::Busy,
+            LendError::Unfit => Error::NoSuchDevice,
+        })?;
+        let session = Self {
+            group,
+            lent: fallible::arc(lent)?,
+            state: Mutex::new(State::default()),
+            has_device: AtomicBool::new(false),
+        };
+        Ok(fallible::arc(session)?)
+    }
+
+    /// Whether a container is set.
+    pub fn is_in_container(&self) -> bool {
+        self.state.lock().container.is_some()
+    }
+
+    /// Enters a container: the function reaches what that maps.
+    ///
+    /// Errors: `Invalid` if it is in one, those of [`Container::attach`].
+    pub fn join(&self, container: Arc<Container>) -> Result<()> {
+        let mut state = self.state.lock();
+        if state.container.is_some() {
+            return Err(Error::Invalid);
+        }
+        container.attach(&self.lent)?;
+        state.container = Some(container);
+        Ok(())
+    }
+
+    /// Leaves it.
+    ///
+    /// Errors: `Invalid` if it is in none, `Busy` while there is a device.
+    pub fn leave(&self) -> Result<()> {
+        let mut state = self.state.lock();
+        if self.has_device.load(SeqCst) {
+            return Err(Error::Busy);
+        }
+        let container = state.container.take().ok_or(Error::Invalid)?;
+        container.detach(&self.lent);
+        Ok(())
+    }
+
+    /// Its device, new unless there is one.
+    ///
+    /// Errors: `Invalid` without a container that has an IOMMU, `Busy` while one is just ending,
+    /// `OutOfMemory`.
+    pub fn device(self: &Arc<Self>) -> Result<Arc<Device>> {
+        let mut state = self.state.lock();
+        if let Some(device) = state.device.upgrade() {
+            return Ok(device);
+        }
+        let container = state.container.as_ref();
+        if !container.is_some_and(|container| container.has_iommu()) {
+            return Err(Error::Invalid);
+        }
+        if self.has_device.swap(true, SeqCst) {
+            return Err(Error::Busy);
+        }
+        let device = Device::open(self.clone())?;
+        state.device = Arc::downgrade(&device);
+        Ok(device)
+    }
+
+    /// The device is no more.
+    pub fn device_ended(&self) {
+        self.has_device.store(false, SeqCst);
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // Nobody else has it, so the lock is free.
+        let state = self.state.try_lock();
+        if let Some(container) = state.and_then(|mut state| state.container.take()) {
+            container.detach(&self.lent);
+        }
+    }
+}
