@@ -101,6 +101,7 @@ mod tokio;
 mod tracing;
 mod umem;
 mod userland;
+mod vfio;
 mod volume;
 mod zerocopy;
 
@@ -148,6 +149,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         volume::TESTS,
         cards::TESTS,
         iommu::TESTS,
+        vfio::TESTS,
         rings::TESTS,
         connections::TESTS,
         redis_leaks::TESTS,
