@@ -206,6 +206,12 @@ impl<'a, F: PciFunction> Sriov<'a, F> {
         let control = self.read(CONTROL) & 0xffff;
         self.write(CONTROL, control | CONTROL_ENABLE | CONTROL_MEMORY);
     }
+
+    /// Takes them away again.
+    pub fn disable(&self) {
+        let control = self.read(CONTROL) & 0xffff;
+        self.write(CONTROL, control & !(CONTROL_ENABLE | CONTROL_MEMORY));
+    }
 }
 
 #[cfg(test)]

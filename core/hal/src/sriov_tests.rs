@@ -81,6 +81,8 @@ fn virtual_functions_sit_where_offset_and_stride_say() {
     sriov.enable();
     assert_eq!(card.config_read(AT + CONTROL), 0b1001);
     assert_eq!(sriov.prepare(1), Err(SriovError::Running));
+    sriov.disable();
+    assert_eq!(sriov.prepare(1), Ok(()));
 }
 
 #[test]

@@ -90,8 +90,8 @@ pub fn start_with_vfs<R: Registers>(
     let registers = &card.registers;
     let count = ADDRESSES - usize::from(vfs);
     let filters = Filters::for_pools(registers, card.mac, count, pools::address_bits(vfs));
-    let pools = Pools::set_up(registers, card.mac, vfs);
     set_up(registers, vfs, 1);
+    let pools = Pools::set_up(registers, card.mac, vfs);
     let pair = Pair::start(card.clone(), place(vfs, 0), memory, pool)?;
     let control = Control::start(card, 1, filters, Some(pools));
     let pairs = alloc::vec![pair];

@@ -254,6 +254,21 @@ fn own_broadcasts_that_come_back_are_dropped() {
 }
 
 #[test]
+fn what_is_asked_interrupts_at_most_once_a_millisecond() {
+    let pools = Pools::new(2);
+    pools.rig.with(|model| {
+        assert_eq!(model.get(eitr(1)) >> EITR_SHIFT, 1000);
+        assert_eq!(model.get(eitr(0)), 0, "frames are not held up");
+        assert_eq!(model.messages[1], 0);
+        model.reset_vf(1);
+        assert_eq!(model.messages[1], 1, "the control hears of it");
+    });
+    pools.control.borrow_mut().attend();
+    pools.rig.with(|model| model.reset_vf(1));
+    assert_eq!(pools.rig.with(|model| model.messages[1]), 2, "and again");
+}
+
+#[test]
 fn a_card_without_virtual_functions_has_no_pools() {
     let rig = Rig::new(3000);
     let parts = rig.start(8).unwrap();
