@@ -20,7 +20,8 @@ const BAR0: u16 = 0x10;
 /// Of a bridge: the numbers of buses.
 const BRIDGE_BUSES: u16 = 0x18;
 
-pub(crate) const COMMAND_DECODES: u32 = 1 << 0 | 1 << 1;
+pub(crate) const COMMAND_MEMORY: u32 = 1 << 1;
+pub(crate) const COMMAND_DECODES: u32 = 1 << 0 | COMMAND_MEMORY;
 const TYPE_ENDPOINT: u8 = 0;
 const TYPE_BRIDGE: u8 = 1;
 /// Base addresses of an endpoint.

@@ -13,7 +13,7 @@ use hal::pci::{PciAddress, PciFunction};
 use hal::sriov::{Sriov, SriovError, VirtualBar};
 use mach::klog;
 
-use crate::function::{BARS, Parent};
+use crate::function::{BARS, COMMAND, COMMAND_MEMORY, Parent};
 use crate::{Bar, Function, window};
 
 /// Functions of this class and subclass and behind answer with ones while they are not there.
@@ -67,14 +67,19 @@ fn make_of(all: &[Function], parent: &Function, count: u16) -> Result<Vec<Functi
         address: parent.address(),
         id: parent.config_read(0) & 0xffff | u32::from(sriov.device()) << 16,
     };
-    let made = addresses.iter().zip(0u64..).map(|(address, number)| {
+    let made = addresses.iter().zip(0u64..);
+    let made = made.map(|(address, number)| {
         let bars = bars_of(&rows, number);
         let function = Function::of_parent(*address, identity, bars);
         answers(&function)
             .then_some(function)
             .ok_or(Error::Silent(*address))
     });
-    made.collect()
+    let made: Result<Vec<_>, _> = made.collect();
+    if made.is_err() {
+        sriov.disable();
+    }
+    made
 }
 
 /// A base address of number 0, and how it is laid out.
@@ -116,11 +121,13 @@ fn bars_of(rows: &[Row], number: u64) -> [Option<Bar>; BARS] {
     bars
 }
 
-/// Waits until the function answers.
+/// Waits until the function answers. Its physical one says whether it answers at its base
+/// addresses, and a bit of its own is fixed at zero (9.3.4.1.3); QEMU's heeds that bit, too.
 fn answers(function: &Function) -> bool {
     let deadline = mach::time::now() + PATIENCE;
     loop {
         if function.config_read(CLASS) != u32::MAX {
+            function.config_write(COMMAND, COMMAND_MEMORY);
             return true;
         }
         if mach::time::now() > deadline {

@@ -14,13 +14,14 @@ use super::messages::Messages;
 use crate::options;
 
 /// How many virtual functions a function is to have: of this kind of card, what the command line
-/// says (`igb.max_vfs=N`).
+/// says (`igb.max_vfs=N`), seven at most, as in Linux.
 pub fn virtual_functions(function: &Function) -> u16 {
     if !::igb::is_for(function) {
         return 0;
     }
     let wanted = options::raw_values("igb.max_vfs").last();
-    wanted.and_then(|count| count.parse().ok()).unwrap_or(0)
+    let wanted = wanted.and_then(|count| count.parse::<u16>().ok());
+    wanted.unwrap_or(0).min(::igb::VFS_MAX)
 }
 
 /// Starts the driver if `function` is a card of this kind.
