@@ -102,6 +102,7 @@ mod tracing;
 mod umem;
 mod userland;
 mod vfio;
+mod virtual_functions;
 mod volume;
 mod zerocopy;
 
@@ -150,6 +151,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         cards::TESTS,
         iommu::TESTS,
         vfio::TESTS,
+        virtual_functions::TESTS,
         rings::TESTS,
         connections::TESTS,
         redis_leaks::TESTS,
