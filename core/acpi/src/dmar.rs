@@ -109,6 +109,19 @@ impl<'a> Dmar<'a> {
         of_kind(self.0, RESERVED_MEMORY).filter_map(ReservedMemory::parse)
     }
 
+    /// The unit behind which the interrupt controller is, by its place among
+    /// [`units`](Self::units), and the number by which that knows it; `None` if there are none or
+    /// several.
+    pub fn io_apic(&self, buses: Buses<'_>) -> Option<(usize, RequesterId)> {
+        let of_unit = |(place, unit): (usize, RemappingUnit<'a>)| {
+            let found = unit.scopes.io_apics(buses);
+            found.map(move |id| (place, id))
+        };
+        let mut all = self.units().enumerate().flat_map(of_unit);
+        let only = all.next()?;
+        all.next().is_none().then_some(only)
+    }
+
     /// The unit behind which a function is, by its place among [`units`](Self::units).
     pub fn unit_of(&self, segment: u16, function: RequesterId, buses: Buses<'_>) -> Option<usize> {
         let in_segment = |unit: &RemappingUnit<'_>| unit.segment == segment;
@@ -171,10 +184,20 @@ pub struct Scopes<'a>(&'a [u8]);
 /// Kinds of scopes: a function, and all that lies behind a bridge with it.
 const ENDPOINT: u8 = 1;
 const HIERARCHY: u8 = 2;
+const IO_APIC: u8 = 3;
 const SCOPE_BUS: usize = 5;
 const SCOPE_PATH: usize = 6;
 
-impl Scopes<'_> {
+impl<'a> Scopes<'a> {
+    /// The interrupt controllers that they name.
+    fn io_apics(self, buses: Buses<'_>) -> impl Iterator<Item = RequesterId> + use<'a, '_> {
+        let all = crate::structures(self.0, 0);
+        all.filter_map(move |(kind, scope)| match kind {
+            IO_APIC => place(scope, buses),
+            _ => None,
+        })
+    }
+
     /// Whether they name this function, or a bridge above it. Interrupt controllers and
     /// timers, which scopes name too, are no functions.
     pub fn hold(&self, function: RequesterId, buses: Buses<'_>) -> bool {

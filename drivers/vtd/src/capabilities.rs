@@ -15,6 +15,7 @@ const DRAINS_WRITES: u64 = 1 << 54;
 const DRAINS_READS: u64 = 1 << 55;
 /// Of the extended ones.
 const QUEUE: u64 = 1 << 1;
+const REMAPS_INTERRUPTS: u64 = 1 << 3;
 /// Bytes of a fault recording register.
 pub(crate) const FAULT_BYTES: usize = 16;
 
@@ -34,6 +35,8 @@ pub struct Capabilities {
     pub caches_absence: bool,
     /// It can let reads and writes that are under way end first.
     pub drains: (bool, bool),
+    /// It has a table of interrupts.
+    pub remaps_interrupts: bool,
     /// Where the first fault recording register lies, and how many there are.
     pub faults: (usize, usize),
 }
@@ -61,6 +64,7 @@ impl Capabilities {
             has_large_pages: has(LARGE_PAGES),
             caches_absence: has(CACHING_MODE),
             drains: (has(DRAINS_READS), has(DRAINS_WRITES)),
+            remaps_interrupts: extended & REMAPS_INTERRUPTS != 0,
             faults: fault_registers(bits),
         };
         match found.registers_end() <= registers.bytes().min(REGISTERS_BYTES_MAX) {

@@ -15,6 +15,8 @@ pub enum Lack {
     CoherentWrites,
     /// Registers for faults within what is mapped.
     FaultRegisters,
+    /// A table of interrupts.
+    Interrupts,
 }
 
 /// Why a unit cannot be used, or did not do what it was told.

@@ -40,6 +40,8 @@ pub enum Reason {
     BeyondTable,
     /// Its domain maps nothing there.
     NotMapped,
+    /// It would raise an interrupt that is not its own.
+    Interrupt,
     /// Another one, by its number: a table is wrong.
     Other(u8),
 }
@@ -50,6 +52,7 @@ impl Reason {
             1 | 2 => Self::NoDomain,
             4 => Self::BeyondTable,
             5 | 6 => Self::NotMapped,
+            0x20..=0x26 => Self::Interrupt,
             other => Self::Other(other),
         }
     }
@@ -61,6 +64,7 @@ impl fmt::Display for Reason {
             Self::NoDomain => f.write_str("it has no domain"),
             Self::BeyondTable => f.write_str("beyond its domain"),
             Self::NotMapped => f.write_str("not mapped"),
+            Self::Interrupt => f.write_str("an interrupt that is not its own"),
             Self::Other(code) => write!(f, "fault reason {code:#x}"),
         }
     }

@@ -23,6 +23,9 @@
 //! after that, and only then may the memory be somebody else's. What was refused stands in
 //! registers until it is read (`fault.rs`).
 //!
+//! What a device writes to the interrupt range is an interrupt, and passes by all domains. A table
+//! of its own says which function may raise which (`interrupts.rs`).
+//!
 //! Tables lie in uncached memory: a unit may read them past the processor's caches (6.2.1), and
 //! they change too rarely for that to cost anything.
 //!
@@ -30,7 +33,7 @@
 //! to forget must then be taken as still reachable.
 //!
 //! Not here: which devices are behind which unit (`core/acpi`), what is mapped for whom
-//! (the kernel), interrupt remapping, scalable mode, devices that cache translations themselves.
+//! (the kernel), scalable mode, devices that cache translations themselves.
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -42,6 +45,7 @@ mod capabilities;
 mod context;
 mod error;
 mod fault;
+mod interrupts;
 mod node;
 mod pages;
 mod queue;
@@ -55,6 +59,7 @@ mod unit;
 pub use capabilities::Capabilities;
 pub use error::{Error, Lack};
 pub use fault::{Fault, Reason, Taken};
+pub use interrupts::{Interrupt, message_of};
 pub use pages::{MapError, Pages, Rights};
 pub use registers::{REGISTERS_BYTES, REGISTERS_BYTES_MAX};
 pub use unit::{DomainId, Unit};

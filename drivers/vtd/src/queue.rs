@@ -21,6 +21,7 @@ const LOOKS_MAX: u32 = 10_000_000;
 /// Kinds of descriptors.
 const CONTEXT_CACHE: u64 = 1;
 const IOTLB: u64 = 2;
+const INTERRUPTS: u64 = 4;
 const WAIT: u64 = 5;
 /// How much of it: everything, or one domain.
 const GLOBAL: u64 = 1 << 4;
@@ -28,6 +29,9 @@ const OF_DOMAIN: u64 = 2 << 4;
 const DRAIN_WRITES: u64 = 1 << 6;
 const DRAIN_READS: u64 = 1 << 7;
 const DOMAIN_SHIFT: u32 = 16;
+/// Of interrupts: one entry, which stands in the upper half.
+const OF_ENTRY: u64 = 1 << 4;
+const ENTRY_SHIFT: u32 = 32;
 /// A wait writes a number, which stands in the upper half.
 const WRITE_STATUS: u64 = 1 << 5;
 const STATUS_SHIFT: u32 = 32;
@@ -41,6 +45,10 @@ pub(crate) enum Forget {
     Translations,
     /// Those of a domain.
     Domain(u16),
+    /// All entries of the table of interrupts.
+    Interrupts,
+    /// One of them.
+    Interrupt(u8),
 }
 
 /// The ring, and the word in which the unit says how far it is.
@@ -107,6 +115,8 @@ impl Queue {
         match forget {
             Forget::Contexts => CONTEXT_CACHE | GLOBAL,
             Forget::Translations => IOTLB | GLOBAL | self.drain,
+            Forget::Interrupts => INTERRUPTS,
+            Forget::Interrupt(index) => INTERRUPTS | OF_ENTRY | u64::from(index) << ENTRY_SHIFT,
             Forget::Domain(domain) => {
                 IOTLB | OF_DOMAIN | self.drain | u64::from(domain) << DOMAIN_SHIFT
             }

@@ -21,14 +21,18 @@ pub(crate) const FAULT_DATA: usize = 0x3c;
 pub(crate) const FAULT_ADDRESS: usize = 0x40;
 pub(crate) const QUEUE_TAIL: usize = 0x88;
 pub(crate) const QUEUE_ADDRESS: usize = 0x90;
+pub(crate) const INTERRUPT_TABLE: usize = 0xb8;
 
 /// Commands; the same bits say in the status that they are done (11.4.4).
 pub(crate) const TRANSLATION: u32 = 1 << 31;
 pub(crate) const SET_ROOT_TABLE: u32 = 1 << 30;
 pub(crate) const QUEUED_INVALIDATION: u32 = 1 << 26;
 pub(crate) const INTERRUPT_REMAPPING: u32 = 1 << 25;
+pub(crate) const SET_INTERRUPT_TABLE: u32 = 1 << 24;
+/// Messages that name vectors pass all the same.
+pub(crate) const VECTORS_PASS: u32 = 1 << 23;
 /// The status also has bits of commands that are done once; writing them would do them again.
-const STATES: u32 = !(SET_ROOT_TABLE | 1 << 29 | 1 << 27 | 1 << 24);
+const STATES: u32 = !(SET_ROOT_TABLE | 1 << 29 | 1 << 27 | SET_INTERRUPT_TABLE);
 
 /// Reads of the status until a command is given up; each takes a microsecond on a bus.
 const STATUS_READS_MAX: u32 = 1_000_000;

@@ -8,12 +8,15 @@ use hal::{DmaSource, Mmio, Registers};
 use crate::Error;
 use crate::capabilities::Capabilities;
 use crate::context::{Context, RootTable};
+use crate::error::Lack;
 use crate::fault::{self, Fault, Taken};
+use crate::interrupts::{Interrupt, InterruptTable};
 use crate::pages::Pages;
 use crate::queue::{Forget, Queue};
 use crate::registers::{
-    FAULT_ADDRESS, FAULT_CONTROL, FAULT_DATA, INTERRUPT_REMAPPING, QUEUED_INVALIDATION, ROOT_TABLE,
-    SET_ROOT_TABLE, TRANSLATION, command, leave, write64,
+    FAULT_ADDRESS, FAULT_CONTROL, FAULT_DATA, INTERRUPT_REMAPPING, INTERRUPT_TABLE,
+    QUEUED_INVALIDATION, ROOT_TABLE, SET_INTERRUPT_TABLE, SET_ROOT_TABLE, TRANSLATION,
+    VECTORS_PASS, command, leave, write64,
 };
 use crate::second_level::SecondLevel;
 
@@ -31,6 +34,8 @@ pub struct Unit<S: DmaSource, R: Registers = Mmio> {
     capabilities: Capabilities,
     root: RootTable,
     queue: Queue,
+    /// Made when interrupts are first remapped.
+    interrupts: Option<InterruptTable>,
     /// Domain `n` has the number `n + 1`: with 0 a unit marks what it found absent.
     domains: Vec<SecondLevel>,
 }
@@ -40,7 +45,12 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     pub fn open(registers: R, source: S) -> Result<Self, Error> {
         let capabilities = Capabilities::read(&registers)?;
         // A firmware that protected itself may have left all of it on.
-        for state in [TRANSLATION, INTERRUPT_REMAPPING, QUEUED_INVALIDATION] {
+        for state in [
+            TRANSLATION,
+            INTERRUPT_REMAPPING,
+            VECTORS_PASS,
+            QUEUED_INVALIDATION,
+        ] {
             leave(&registers, state)?;
         }
         registers.write32(FAULT_CONTROL, MASKED);
@@ -52,6 +62,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
             capabilities,
             root,
             queue,
+            interrupts: None,
             domains: Vec::new(),
         };
         unit.start()?;
@@ -73,6 +84,29 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     /// From now on a function reaches only what its domain maps.
     pub fn translate(&mut self) -> Result<(), Error> {
         command(&self.registers, TRANSLATION)
+    }
+
+    /// From now on a function raises only those interrupts that [`lead`](Self::lead) gave to it,
+    /// and names them by [`message_of`](crate::message_of).
+    pub fn remap_interrupts(&mut self) -> Result<(), Error> {
+        if !self.capabilities.remaps_interrupts {
+            return Err(Error::Lacks(Lack::Interrupts));
+        }
+        let table = InterruptTable::new(&self.source).map_err(Error::Memory)?;
+        write64(&self.registers, INTERRUPT_TABLE, table.address());
+        // The unit knows it from here on.
+        self.interrupts = Some(table);
+        command(&self.registers, SET_INTERRUPT_TABLE)?;
+        self.forget(&[Forget::Interrupts])?;
+        command(&self.registers, INTERRUPT_REMAPPING)
+    }
+
+    /// Gives entry `index` to a function; whoever had it has it no more.
+    pub fn lead(&mut self, index: u8, interrupt: Interrupt) -> Result<(), Error> {
+        let table = self.interrupts.as_ref();
+        let table = table.ok_or(Error::Lacks(Lack::Interrupts))?;
+        table.set(index, interrupt);
+        self.forget(&[Forget::Interrupt(index)])
     }
 
     /// A domain that maps nothing.

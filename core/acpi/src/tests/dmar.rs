@@ -98,6 +98,29 @@ fn units_are_read_with_their_registers() {
 }
 
 #[test]
+fn the_interrupt_controller_is_behind_the_unit_that_names_it_if_there_is_one() {
+    let bytes = three_units();
+    let dmar = Dmar::read(&bytes).expect("a table");
+    assert_eq!(dmar.io_apic(&buses), Some((1, id(0, 3, 0))));
+    let of = |scopes: &[Vec<u8>]| dmar_of_one(scopes);
+    let (none, two) = (
+        of(&[]),
+        of(&[
+            scope(IO_APIC, 0, &[[3, 0]]),
+            scope(IO_APIC, 0xff, &[[0, 0]]),
+        ]),
+    );
+    for bytes in [none, two] {
+        let dmar = Dmar::read(&bytes).expect("a table");
+        assert_eq!(dmar.io_apic(&buses), None);
+    }
+}
+
+fn dmar_of_one(scopes: &[Vec<u8>]) -> Vec<u8> {
+    dmar(&[unit(1, 0, 0xfed9_0000, scopes)])
+}
+
+#[test]
 fn a_device_is_behind_the_unit_that_names_it_or_a_bridge_above_it_else_the_one_for_the_rest() {
     let bytes = three_units();
     let dmar = Dmar::read(&bytes).expect("a table");

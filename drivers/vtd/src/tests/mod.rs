@@ -1,6 +1,7 @@
 //! A unit that is simulated, caches and all, and what the driver makes of it.
 
 mod faults;
+mod interrupts;
 mod mapping;
 mod model;
 mod oracle;

@@ -19,11 +19,14 @@ pub const CACHING_MODE: u64 = 1 << 7;
 pub const WRITE_BUFFER_FLUSH: u64 = 1 << 4;
 pub const FAULTS_AT: usize = 0x220;
 const QUEUE: u64 = 1 << 1;
+const REMAPS_INTERRUPTS: u64 = 1 << 3;
 const BYTES: usize = 4096;
 
 const TRANSLATION: u32 = 1 << 31;
 const SET_ROOT_TABLE: u32 = 1 << 30;
 const QUEUED_INVALIDATION: u32 = 1 << 26;
+const INTERRUPT_REMAPPING: u32 = 1 << 25;
+const SET_INTERRUPT_TABLE: u32 = 1 << 24;
 /// What the status shows of commands.
 const STATES: u32 = TRANSLATION | 1 << 28 | QUEUED_INVALIDATION | 1 << 25 | 1 << 23;
 const IS_FULL: u32 = 1 << 31;
@@ -35,6 +38,9 @@ const NO_CONTEXT: u8 = 2;
 const BEYOND: u8 = 4;
 const NO_WRITE: u8 = 5;
 const NO_READ: u8 = 6;
+const NO_ENTRY: u8 = 0x22;
+const VECTOR_BLOCKED: u8 = 0x25;
+const NOT_ITS_OWN: u8 = 0x26;
 
 /// A handle; clones share the unit.
 #[derive(Clone)]
@@ -53,6 +59,9 @@ struct State {
     next_fault: usize,
     contexts: HashMap<u16, Option<Context>>,
     translations: HashMap<(u16, u64), Option<u64>>,
+    interrupt_table: u64,
+    /// Entries of that which are remembered.
+    entries: HashMap<u8, [u64; 2]>,
     /// Invalidations that were done.
     forgotten: usize,
     interrupts: Vec<(u32, u32)>,
@@ -82,13 +91,15 @@ impl Model {
         let state = State {
             words: std::vec![0; BYTES / 4],
             capabilities: CAPABILITIES | capabilities | (faults as u64 - 1) << 40,
-            extended: QUEUE,
+            extended: QUEUE | REMAPS_INTERRUPTS,
             root: 0,
             head: 0,
             faults: std::vec![[0; 4]; faults],
             next_fault: 0,
             contexts: HashMap::new(),
             translations: HashMap::new(),
+            interrupt_table: 0,
+            entries: HashMap::new(),
             forgotten: 0,
             interrupts: Vec::new(),
         };
@@ -121,6 +132,10 @@ impl Model {
 
     pub fn without_queue(&self) {
         self.state.borrow_mut().extended = 0;
+    }
+
+    pub fn without_interrupts(&self) {
+        self.state.borrow_mut().extended &= !REMAPS_INTERRUPTS;
     }
 
     /// 16 domains, the fewest that there can be.
@@ -180,6 +195,40 @@ impl Model {
                 self.record(source, address, is_write, reason);
                 None
             }
+        }
+    }
+
+    /// The vector and the APIC of the interrupt that a write to the interrupt range raises.
+    pub fn interrupt(&self, from: PciAddress, address: u64, data: u32) -> Option<(u8, u8)> {
+        assert_ne!(self.word(0x1c) & INTERRUPT_REMAPPING, 0, "it remaps");
+        let source = from.requester_id();
+        let raised = self.entry_for(source, address, data);
+        if let Err(reason) = raised {
+            self.record(source, address, true, reason);
+        }
+        raised.ok()
+    }
+
+    fn entry_for(&self, source: u16, address: u64, data: u32) -> Result<(u8, u8), u8> {
+        if address & 1 << 4 == 0 {
+            return Err(VECTOR_BLOCKED);
+        }
+        assert_eq!((address >> 20, data, address & 0xf), (0xfee, 0, 0));
+        let index = (address >> 5) as u8;
+        let table = self.state.borrow().interrupt_table;
+        assert_eq!(table & 0xfff, 7, "256 entries, and APICs of eight bits");
+        let at = (table & !0xfff) + u64::from(index) * 16;
+        let fetched = [self.fetch(at), self.fetch(at + 8)];
+        let known = self.state.borrow().entries.get(&index).copied();
+        let [low, high] = known.unwrap_or(fetched);
+        if low & 1 == 0 {
+            return Err(NO_ENTRY);
+        }
+        self.state.borrow_mut().entries.insert(index, [low, high]);
+        assert_eq!(high >> 16 & 0xf, 0b0100, "the whole source is compared");
+        match high as u16 == source {
+            true => Ok(((low >> 16) as u8, (low >> 40) as u8)),
+            false => Err(NOT_ITS_OWN),
         }
     }
 
@@ -323,6 +372,10 @@ impl Model {
             self.state.borrow_mut().root = self.long(0x20);
             self.set(0x1c, self.word(0x1c) | SET_ROOT_TABLE);
         }
+        if command & SET_INTERRUPT_TABLE != 0 {
+            self.state.borrow_mut().interrupt_table = self.long(0xb8);
+            self.set(0x1c, self.word(0x1c) | SET_INTERRUPT_TABLE);
+        }
         if (before ^ command) & QUEUED_INVALIDATION != 0 {
             self.state.borrow_mut().head = 0;
         }
@@ -350,6 +403,8 @@ impl Model {
             (1, 1) => state.contexts.clear(),
             (2, 1) => state.translations.clear(),
             (2, 2) => state.translations.retain(|(of, _), _| *of != domain),
+            (4, 0) => state.entries.clear(),
+            (4, 1) => _ = state.entries.remove(&((low >> 32) as u8)),
             (5, _) => {
                 assert_eq!(low >> 4 & 7, 2, "it writes the status");
                 let number = (low >> 32) as u32;
