@@ -46,8 +46,13 @@ impl Machine {
             self.add_nodes(&mut args);
         }
         if self.has_iommu {
-            // Before all devices that are to be behind it. Their interrupts pass as they are.
-            args.pair("-device", "intel-iommu,intremap=off");
+            // Before all devices that are to be behind it. It sees no interrupts of an I/O APIC that
+            // is in KVM, so there they pass as they are.
+            let remaps = match acceleration {
+                Acceleration::Kvm => "off",
+                _ => "on",
+            };
+            args.pair("-device", format!("intel-iommu,intremap={remaps}"));
         }
         args.pair("-kernel", self.kernel.to_string_lossy());
         args.pair("-initrd", self.initrd.to_string_lossy());

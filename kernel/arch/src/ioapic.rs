@@ -15,6 +15,11 @@ pub const ACTIVE_LOW: u32 = 1 << 13;
 /// Raises an NMI, whatever the vector.
 pub const DELIVER_NMI: u32 = 0b100 << 8;
 
+/// In the upper half of an entry: it names an entry of an IOMMU's table, above this bit (VT-d
+/// 5.1.5).
+const NAMES_ENTRY: u32 = 1 << 16;
+const INDEX_SHIFT: u32 = 17;
+
 /// One I/O APIC, by the virtual address of its registers.
 #[derive(Clone, Copy, Debug)]
 pub struct IoApic {
@@ -61,6 +66,19 @@ impl IoApic {
     /// pin goes to the one CPU or to the other.
     pub fn lead(self, pin: u32, apic_id: u32) {
         self.write(FIRST_ENTRY + pin * 2 + 1, apic_id << 24);
+    }
+
+    /// The entry of `pin`: flags with the vector, and the CPU's APIC.
+    pub fn entry(self, pin: u32) -> (u32, u32) {
+        let at = FIRST_ENTRY + pin * 2;
+        (self.read(at), self.read(at + 1) >> 24)
+    }
+
+    /// Routes `pin` by entry `index` of an IOMMU's table, which must say the same vector.
+    pub fn route_remapped(self, pin: u32, vector: u8, index: u8, flags: u32) {
+        let high = u32::from(index) << INDEX_SHIFT | NAMES_ENTRY;
+        self.write(FIRST_ENTRY + pin * 2 + 1, high);
+        self.write(FIRST_ENTRY + pin * 2, u32::from(vector) | flags);
     }
 
     /// Sets or clears [`MASKED`] of `pin`.

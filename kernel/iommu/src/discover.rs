@@ -36,7 +36,7 @@ pub fn machine(dmar: Dmar<'static>) -> Option<Machine> {
         }
     }
     let works = units.iter().any(Option::is_some);
-    works.then(|| Machine::new(units, guarded))
+    works.then(|| Machine::new(units, guarded, dmar.io_apic(&buses_behind)))
 }
 
 /// The unit whose registers are there, unless it cannot be used.

@@ -88,7 +88,7 @@ pub fn start(machine: &Machine) {
             klog!("iommu: no interrupt is left for what is refused");
             return;
         };
-        let (address, data) = irq::msi_message(vector, CpuId(0));
+        let (address, data) = irq::plain_message(vector, CpuId(0));
         let message = MsiMessage { address, data };
         remapper.unit.lock().lead_faults(message);
         // What is recorded already raises no interrupt.

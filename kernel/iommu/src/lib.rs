@@ -22,8 +22,9 @@
 //!
 //! Lock order: the list of shared memory, then a unit.
 //!
-//! Not here: tables and registers (`drivers/vtd`), which unit is whose (`core/acpi`),
-//! interrupt remapping. Functions behind a bridge to conventional PCI, whose requests all
+//! Interrupts are remapped where all units can (`interrupts`): a function raises its own.
+//!
+//! Not here: tables and registers (`drivers/vtd`), which unit is whose (`core/acpi`). Functions behind a bridge to conventional PCI, whose requests all
 //! carry the bridge's name, reach nothing.
 #![no_std]
 #![forbid(unsafe_code)]
@@ -33,6 +34,7 @@ extern crate alloc;
 mod discover;
 mod faults;
 mod functions;
+mod interrupts;
 mod machine;
 mod programs;
 mod report;

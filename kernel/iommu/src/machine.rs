@@ -2,7 +2,9 @@
 
 use alloc::vec::Vec;
 use core::ops::Range;
+use core::sync::atomic::AtomicBool;
 
+use acpi::RequesterId;
 use base::PhysAddr;
 use hal::pci::PciAddress;
 use mach::klog;
@@ -12,6 +14,7 @@ use vtd::{Error, MapError, Pages, Unit};
 
 use crate::faults::{self, Refusals};
 use crate::functions::Guarded;
+use crate::interrupts;
 
 /// A unit of which all tables lie in memory that nobody translates for.
 pub type VtdUnit = Unit<DmaMemory>;
@@ -21,6 +24,8 @@ pub struct Remapper {
     /// Where its registers lie, which is its name.
     pub registers: u64,
     pub unit: Spin<VtdUnit>,
+    /// Functions raise only interrupts that are theirs.
+    pub remaps_interrupts: AtomicBool,
     /// What is known of the requests that it refused.
     pub refusals: Refusals,
 }
@@ -30,6 +35,7 @@ impl Remapper {
         Self {
             registers,
             unit: Spin::new(unit),
+            remaps_interrupts: AtomicBool::new(false),
             refusals: Refusals::new(place),
         }
     }
@@ -40,16 +46,23 @@ pub struct Machine {
     /// By their places in the firmware's table.
     units: Vec<Option<Remapper>>,
     functions: Vec<Guarded>,
+    /// The unit behind which the interrupt controller is, and its number there.
+    pub(crate) pins: Option<(usize, RequesterId)>,
     /// Physical addresses that all driven functions reach, disjoint. Held while that changes,
     /// so that a function which gets a driver meanwhile misses nothing.
     shared: Spin<Vec<Range<u64>>>,
 }
 
 impl Machine {
-    pub fn new(units: Vec<Option<Remapper>>, functions: Vec<Guarded>) -> Self {
+    pub fn new(
+        units: Vec<Option<Remapper>>,
+        functions: Vec<Guarded>,
+        pins: Option<(usize, RequesterId)>,
+    ) -> Self {
         Self {
             units,
             functions,
+            pins,
             shared: Spin::new(Vec::new()),
         }
     }
@@ -65,6 +78,7 @@ impl Machine {
             }
         }
         faults::start(self);
+        interrupts::start(self);
     }
 
     /// The unit at this place of the firmware's table.

@@ -1,12 +1,13 @@
 //! What /proc/iommu shows: a line for each unit, and one for each function behind one.
 //!
 //! ```text
-//! unit 0 at 0xfed90000 version 1.0 levels 3 strange 0 lost 0
+//! unit 0 at 0xfed90000 version 1.0 levels 3 interrupts remapped strange 0 lost 0
 //! 00:02.0 unit 0 driven refused 0
 //! 00:1e.0 unit 0 undriven refused 2 last 0x80000
 //! ```
 
 use core::fmt::{Result, Write};
+use core::sync::atomic::Ordering::Relaxed;
 
 use crate::MACHINE;
 use crate::functions::Guarded;
@@ -28,10 +29,14 @@ fn write_unit(text: &mut impl Write, place: usize, remapper: &Remapper) -> Resul
     let capabilities = *remapper.unit.lock().capabilities();
     let (major, minor) = capabilities.version;
     let (at, levels) = (remapper.registers, capabilities.levels);
+    let interrupts = match remapper.remaps_interrupts.load(Relaxed) {
+        true => "remapped",
+        false => "plain",
+    };
     let (strange, lost) = (remapper.refusals.strange(), remapper.refusals.lost());
     writeln!(
         text,
-        "unit {place} at {at:#x} version {major}.{minor} levels {levels} strange {strange} lost {lost}"
+        "unit {place} at {at:#x} version {major}.{minor} levels {levels} interrupts {interrupts} strange {strange} lost {lost}"
     )
 }
 

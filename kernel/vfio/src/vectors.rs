@@ -6,7 +6,7 @@
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use hal::pci::MsiMessage;
+use hal::pci::{MsiMessage, PciAddress};
 use mach::irq::{self, Vector};
 use mach::sync::Once;
 
@@ -76,9 +76,9 @@ impl Claim {
         self.place.trigger.set(Some(trigger));
     }
 
-    /// What a device sends for it, to the CPU that runs this.
-    pub fn message(&self) -> MsiMessage {
-        let (address, data) = irq::msi_message(self.vector, mach::cpu::id());
+    /// What a function sends for it, to the CPU that runs this.
+    pub fn message(&self, function: PciAddress) -> MsiMessage {
+        let (address, data) = irq::msi_message(function, self.vector, mach::cpu::id());
         MsiMessage { address, data }
     }
 

@@ -3,12 +3,13 @@
 use alloc::vec::Vec;
 
 use base::CpuId;
-use hal::pci::{MsiMessage, Msix};
+use hal::pci::{MsiMessage, Msix, PciAddress};
 use mach::irq::{self, Vector};
 use pci::Function;
 
 /// Entries of a device that are routed.
 pub struct Messages {
+    function: PciAddress,
     msix: Msix,
     /// By entry.
     vectors: Vec<Vector>,
@@ -24,6 +25,7 @@ impl Messages {
         cpus: u16,
     ) -> Option<Self> {
         let mut messages = Self {
+            function: function.address(),
             msix: Msix::new(function).ok()?,
             vectors: Vec::new(),
         };
@@ -64,7 +66,7 @@ impl Messages {
         let Some(vector) = self.vectors.get(usize::from(entry)) else {
             return false;
         };
-        let (address, data) = irq::msi_message(*vector, cpu);
+        let (address, data) = irq::msi_message(self.function, *vector, cpu);
         let message = MsiMessage { address, data };
         self.msix.route(entry, message).is_ok()
     }

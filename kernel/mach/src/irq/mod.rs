@@ -6,20 +6,14 @@
 
 mod pic;
 mod pins;
+mod remap;
 mod vector;
 
 pub use crate::vector::Vector;
-pub use pins::{Polarity, Trigger, lead, mask, route, route_isa, unmask};
+pub use pins::{Polarity, Trigger, controllers, lead, mask, route, route_isa, unmask};
+pub use remap::{Destination, InterruptRemapper, Source, msi_message, plain_message, remap_by};
 pub use vector::{allocate, count};
 
 pub(crate) use pic::silence as silence_pics;
 pub(crate) use pins::{init as init_pins, route_nmi};
 pub(crate) use vector::{bind, dispatch};
-
-use base::CpuId;
-
-/// What a device must write, and where, to raise `vector` on `cpu` (SDM volume 3, 12.11).
-pub fn msi_message(vector: Vector, cpu: CpuId) -> (u64, u32) {
-    let address = 0xfee0_0000 | u64::from(crate::cpu::apic_id(cpu)) << 12;
-    (address, u32::from(vector.number()))
-}

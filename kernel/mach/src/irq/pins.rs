@@ -5,12 +5,16 @@
 
 use base::CpuId;
 
+use super::remap::{self, Destination, Source};
 use crate::sync::Spin;
 use crate::topology::IoApicEntry;
 use crate::vector::Vector;
 use arch::ioapic::{ACTIVE_LOW, DELIVER_NMI, IoApic, LEVEL, MASKED};
 
 const CONTROLLERS_MAX: usize = 4;
+/// The entry of an IOMMU's table for NMIs: their number as an exception, which is no vector.
+const NMI: u8 = 2;
+const VECTOR: u32 = 0xff;
 
 /// How a pin says that it wants something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +44,11 @@ struct Controller {
 /// The machine's interrupt controllers.
 static CONTROLLERS: Spin<[Option<Controller>; CONTROLLERS_MAX]> =
     Spin::new([None; CONTROLLERS_MAX]);
+
+/// How many controllers there are.
+pub fn controllers() -> usize {
+    CONTROLLERS.lock().iter().flatten().count()
+}
 
 /// Takes over the controllers; all pins are masked.
 pub(crate) fn init(entries: &[IoApicEntry]) {
@@ -72,13 +81,54 @@ pub fn route(gsi: u32, vector: Vector, cpu: CpuId, trigger: Trigger, polarity: P
     let low = u32::from(polarity == Polarity::Low) * ACTIVE_LOW;
     let apic_id = crate::cpu::apic_id(cpu);
     with_pin(gsi, |chip, pin| {
-        chip.route(pin, vector.number(), apic_id, level | low)
+        set(chip, pin, u32::from(vector.number()) | level | low, apic_id);
     });
+}
+
+/// Sets the entry of a pin, by way of an IOMMU's where that remaps.
+fn set(chip: IoApic, pin: u32, flags: u32, apic_id: u32) {
+    let is_nmi = flags & DELIVER_NMI != 0;
+    let vector = if is_nmi { NMI } else { (flags & VECTOR) as u8 };
+    let to = Destination {
+        vector,
+        is_nmi,
+        is_level: flags & LEVEL != 0,
+        apic_id,
+    };
+    let kept = flags & (LEVEL | ACTIVE_LOW | MASKED);
+    match remap::lead(Source::Pins, to) {
+        Some(_) => chip.route_remapped(pin, vector, vector, kept),
+        None => chip.route(pin, (flags & VECTOR) as u8, apic_id, flags & !VECTOR),
+    }
+}
+
+/// Sets the entries of all pins that are routed by way of an IOMMU.
+pub(super) fn lead_anew() {
+    for controller in CONTROLLERS.lock().iter().flatten() {
+        for pin in 0..controller.pins {
+            let (flags, apic_id) = controller.chip.entry(pin);
+            if flags & (VECTOR | DELIVER_NMI) != 0 {
+                set(controller.chip, pin, flags, apic_id);
+            }
+        }
+    }
 }
 
 /// From now on `gsi` interrupts `cpu`.
 pub fn lead(gsi: u32, cpu: CpuId) {
-    with_pin(gsi, |chip, pin| chip.lead(pin, crate::cpu::apic_id(cpu)));
+    let apic_id = crate::cpu::apic_id(cpu);
+    with_pin(gsi, |chip, pin| {
+        let (flags, _) = chip.entry(pin);
+        let to = Destination {
+            vector: (flags & VECTOR) as u8,
+            is_nmi: false,
+            is_level: flags & LEVEL != 0,
+            apic_id,
+        };
+        if remap::lead(Source::Pins, to).is_none() {
+            chip.lead(pin, apic_id);
+        }
+    });
 }
 
 /// Lets interrupt `number` of the ISA bus raise `vector` on `cpu`, as the firmware says that it
@@ -100,7 +150,7 @@ pub fn route_isa(number: u8, vector: Vector, cpu: CpuId) {
 /// Lets each edge of `gsi` raise an NMI on `cpu`.
 pub(crate) fn route_nmi(gsi: u32, cpu: CpuId) {
     let apic_id = crate::cpu::apic_id(cpu);
-    with_pin(gsi, |chip, pin| chip.route(pin, 0, apic_id, DELIVER_NMI));
+    with_pin(gsi, |chip, pin| set(chip, pin, DELIVER_NMI, apic_id));
 }
 
 /// Keeps `gsi` quiet.

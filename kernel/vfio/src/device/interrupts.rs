@@ -96,10 +96,11 @@ impl Interrupts {
         let Some(Some(claim)) = self.lines.get(number) else {
             return;
         };
+        let message = claim.message(shape.function.address());
         match &self.kind {
-            Some(Kind::Msi(msi)) => msi.route(shape, claim.message()),
+            Some(Kind::Msi(msi)) => msi.route(shape, message),
             // It has as many as were enabled.
-            Some(Kind::Msix(msix)) => _ = msix.route(number as u16, claim.message()),
+            Some(Kind::Msix(msix)) => _ = msix.route(number as u16, message),
             None => {}
         }
     }
