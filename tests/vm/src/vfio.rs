@@ -45,7 +45,9 @@ fn checks(setup: &Setup, name: &str, flags: &[&str]) -> Result<(), String> {
     let program = build::c(Path::new(&format!("tests/programs/{name}.c")))?;
     let guest = format!("/tests/{name}");
     let add = format!("{}:{guest}", program.display());
-    let args = ["--net", "none", "--add", &add, &guest];
+    let args = [
+        "--net", "none", "--add", &add, "busybox", "sh", "-c", &guest,
+    ];
     let console = run(setup, &[flags, &args].concat())?;
     let lines = console.lines().map(str::trim);
     let failed: Vec<&str> = lines.filter(|line| line.starts_with("not ok ")).collect();
