@@ -5,19 +5,21 @@ extern crate std;
 
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::vec;
 use std::vec::Vec;
 
 use hal::pci::{PciAddress, PciFunction};
 use hal::sriov::Sriov;
 use hal::{FramePort, Mmio, MulticastFilter, NicControl, NicParts, VlanFilter};
 
-use super::super::frames::ethernet;
+use super::super::frames::{TCP, ethernet, is_sound, packet};
 use super::super::rig::MAC;
 use super::bridge::{Side, VF_REGISTERS_AT};
 use super::card::{Card, Window, route};
 use super::frame;
 use crate::registers_pools::VF_BYTES;
 use crate::{Control, Pair, RequestCounters, vf};
+use mbuf::{ChecksumOffload, SegmentKind, SegmentOffload, TxFrame};
 
 /// Where the firmware would put extended configuration space, and who has it.
 const SPACE_AT: u64 = 0xb000_0000;
@@ -122,9 +124,16 @@ impl Rig {
         self.virtuals[vf].0.mac()
     }
 
+    /// The next frame, which comes alone.
     fn arrived(&mut self, vf: usize) -> Vec<u8> {
+        let mut got = self.all_arrived(vf);
+        assert_eq!(got.len(), 1);
+        got.remove(0)
+    }
+
+    fn all_arrived(&mut self, vf: usize) -> Vec<Vec<u8>> {
         let got = self.card.receive_in_pool(vf, &mut self.virtuals[vf].0, 1);
-        got.into_iter().map(|(bytes, _)| bytes).next().unwrap()
+        got.into_iter().map(|(bytes, _)| bytes).collect()
     }
 
     fn arrived_here(&mut self) -> Vec<u8> {
@@ -205,6 +214,45 @@ fn a_broadcast_reaches_all_others_and_not_its_sender() {
         1,
         "QEMU brings it back"
     );
+}
+
+#[test]
+fn what_the_card_cuts_and_sums_is_sound_between_functions_and_on_the_wire() {
+    let mut rig = Rig::new("vfs-segments");
+    let payload: Vec<u8> = (0..8_000u32).map(|at| (at * 7) as u8).collect();
+    let packet = packet(TCP, ("10.0.0.1", 1), ("10.0.0.2", 2), &payload);
+    let header_len = 54;
+    for to in [rig.mac(1), [2, 0, 0, 0, 0, 9]] {
+        let mut bytes = packet.clone();
+        bytes[..6].copy_from_slice(&to);
+        let large = TxFrame {
+            checksum: Some(ChecksumOffload {
+                start: 34,
+                offset: 16,
+            }),
+            segment: Some(SegmentOffload {
+                mss: 1400,
+                header_len,
+                kind: SegmentKind::Tcp4,
+            }),
+            ..frame(&rig.card, &bytes)
+        };
+        let pair = &mut rig.virtuals[0].0;
+        assert!(pair.transmit(large).is_ok());
+        pair.kick();
+        let mut got = Vec::new();
+        while got.len() < payload.len() {
+            let segments = match to == rig.mac(1) {
+                true => rig.all_arrived(1),
+                false => vec![rig.card.take_from_wire()],
+            };
+            for segment in segments {
+                assert!(is_sound(&segment));
+                got.extend_from_slice(&segment[usize::from(header_len)..]);
+            }
+        }
+        assert_eq!(got, payload);
+    }
 }
 
 #[test]
