@@ -221,6 +221,29 @@ fn who_listens_to_everything_gets_what_nobody_claims() {
 }
 
 #[test]
+fn further_addresses_of_the_physical_function_lead_to_its_pool() {
+    let pools = Pools::new(2);
+    let mut control = pools.control.borrow_mut();
+    let free = control.shape().groups[0].filters;
+    assert_eq!(free, 22, "two are the virtual functions'");
+    let mac = |last| [2, 0, 0, 0, 1, last];
+    for last in 1..22 {
+        control.add_address(0, mac(last)).unwrap();
+    }
+    assert_eq!(control.add_address(0, mac(22)), Err(NicError::FiltersFull));
+    assert_eq!(pools.pools_of(&to(mac(21))), [2]);
+    control.remove_address(0, mac(21));
+    assert_eq!(pools.pools_of(&to(mac(21))), [0; 0]);
+    drop(control);
+    let (pair, _control) = pools.open(1);
+    assert_eq!(
+        pools.pools_of(&to(pair.mac())),
+        [1],
+        "its filter is its own"
+    );
+}
+
+#[test]
 fn a_function_that_goes_leaves_nothing_behind_and_may_come_again() {
     let pools = Pools::new(1);
     let at_home = (pools.rig.memory.buffers(), pools.rig.pool.free());
