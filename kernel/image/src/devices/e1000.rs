@@ -24,6 +24,7 @@ const BROKEN_AREAS: usize = 16;
 static CARD: Once<Interrupt> = Once::new();
 
 /// Starts the driver if `function` is a card of this kind.
+#[inline(never)]
 pub fn start(function: &Function) {
     if !E1000::is_for(function) || CARD.get().is_some() {
         return;

@@ -25,6 +25,7 @@ pub fn virtual_functions(function: &Function) -> u16 {
 }
 
 /// Starts the driver if `function` is a card of this kind.
+#[inline(never)]
 pub fn start(function: &Function) {
     if !::igb::is_for(function) {
         return;

@@ -16,7 +16,9 @@ use crate::options;
 
 pub use igb::virtual_functions;
 
-/// Starts a driver for everything that it finds.
+/// Starts a driver for everything that it finds. Each driver is a function of its own also in the
+/// machine's code: the parts of a card are large, and the boot stack need not hold those of one
+/// driver while another starts.
 pub fn start() {
     self_test::run();
     let functions = pci::functions().iter();

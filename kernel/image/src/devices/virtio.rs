@@ -31,6 +31,7 @@ static LINES: [Once<InterruptRegisters>; MMIO_DEVICES_MAX] =
     [const { Once::new() }; MMIO_DEVICES_MAX];
 
 /// Starts a driver for `function` if it is a virtio device.
+#[inline(never)]
 pub fn start_pci_function(function: &pci::Function) {
     if let Ok(transport) = PciTransport::new(function) {
         function.claim();
