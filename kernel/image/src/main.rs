@@ -64,6 +64,7 @@ fn kernel_main() -> ! {
     // Interrupts are led to CPUs that run.
     devices::start();
     kernel_vfio::init();
+    procfs::sys::add_iommu_groups();
     net::configure(address());
     net::configure6(net::first(), address_v6());
     perf::init();

@@ -35,10 +35,16 @@ pub enum LentError {
     Stuck,
 }
 
-/// The number of a function among those behind units, if a program could have it.
-pub fn number_of(address: PciAddress) -> Option<usize> {
+/// The number of a function among those behind units.
+pub fn group_of(address: PciAddress) -> Option<usize> {
     let mut all = MACHINE.get()?.functions().iter();
-    all.position(|known| known.address == address && is_fit(known))
+    all.position(|known| known.address == address)
+}
+
+/// Whether a program could have a function.
+pub fn can_lend(address: PciAddress) -> bool {
+    let function = MACHINE.get().and_then(|machine| machine.find(address));
+    function.is_some_and(is_fit)
 }
 
 fn is_fit(function: &Guarded) -> bool {

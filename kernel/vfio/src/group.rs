@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use base::{Duration, Instant, VirtAddr};
+use hal::pci::PciAddress;
 use mach::sync::Once;
 use mm::user;
 use pci::Function;
@@ -53,6 +54,12 @@ pub fn find_all() -> bool {
     !groups.is_empty()
 }
 
+/// Whether a function is offered.
+pub fn is_offered(address: PciAddress) -> bool {
+    let mut groups = GROUPS.get().into_iter().flatten();
+    groups.any(|group| group.shape.function.address() == address)
+}
+
 /// Makes the nodes of all groups. Their names are made once and stay.
 pub fn register_all() {
     for group in GROUPS.get().into_iter().flatten() {
@@ -80,8 +87,11 @@ impl Group {
         if function.is_driven() || function.class() >> 16 == CLASS_BRIDGE {
             return None;
         }
+        if !iommu::can_lend(function.address()) {
+            return None;
+        }
         Some(Self {
-            number: iommu::number_of(function.address())?,
+            number: iommu::group_of(function.address())?,
             shape: Shape::of(function),
             reset_until_ns: AtomicU64::new(0),
         })

@@ -53,6 +53,8 @@ mod shape;
 mod trigger;
 mod vectors;
 
+pub use group::is_offered;
+
 use vfs::devices::{Device, register};
 
 /// Linux's number of miscellaneous devices, and the container's among them.

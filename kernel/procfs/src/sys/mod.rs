@@ -1,5 +1,6 @@
 //! /sys: the few facts about the machine that server programs look for (sysfs(5)).
 
+mod iommu_groups;
 mod node;
 mod pci;
 mod vulnerabilities;
@@ -52,6 +53,12 @@ const ENTRIES: &[Entry] = &[
         huge_page_bytes,
     ),
 ];
+
+/// Adds which functions the IOMMU tells from others and programs may drive: once, after the
+/// drivers were started.
+pub fn add_iommu_groups() {
+    TABLE.add_specials(&iommu_groups::links());
+}
 
 /// Adds files; paths are below /sys, without a leading slash.
 pub fn add(entries: &[Entry]) {
@@ -145,6 +152,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> sync::Result<Arc<dyn FileSystem>
     let system = SYSTEM.call_once(|| {
         add(ENTRIES);
         add(node::ENTRIES);
+        add(&iommu_groups::ENTRIES);
         add(vulnerabilities::ENTRIES);
         TABLE.add_specials(&node::files());
         TABLE.add_specials(&pci::files());

@@ -12,7 +12,7 @@ use mach::numa::{self, Node};
 use sync::Error;
 
 use vfs::pseudo::{Entry, Special, Text, TextFile, write_list, write_mask};
-use vfs::{InodeRef, Metadata};
+use vfs::{FileType, InodeRef, Metadata};
 
 const KIB_PER_FRAME: u64 = base::PAGE_BYTES as u64 / 1024;
 
@@ -123,6 +123,7 @@ pub(super) fn files() -> Vec<Special> {
             make: file,
             argument: usize::from(node.0) << 8 | number,
             mode: 0o444,
+            kind: FileType::Regular,
         })
     });
     files.collect()

@@ -96,6 +96,7 @@ pub fn files() -> Vec<Special> {
                 make,
                 argument: argument(index, number),
                 mode,
+                kind: FileType::Regular,
             });
         };
         for (number, (name, _)) in ATTRIBUTES.iter().enumerate() {

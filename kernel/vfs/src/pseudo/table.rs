@@ -47,6 +47,8 @@ pub struct Special {
     pub argument: usize,
     /// Permission bits.
     pub mode: u32,
+    /// A regular file or a symbolic link.
+    pub kind: FileType,
 }
 
 impl Special {
@@ -57,6 +59,7 @@ impl Special {
             make,
             argument: 0,
             mode: 0o444,
+            kind: FileType::Regular,
         }
     }
 }
@@ -96,7 +99,7 @@ impl Table {
         let specials = self.specials.lock();
         if let Some(special) = specials.iter().find(|special| special.path == path) {
             let number = number_of(path.as_bytes());
-            let metadata = Metadata::new(device, number, FileType::Regular, special.mode);
+            let metadata = Metadata::new(device, number, special.kind, special.mode);
             return Ok((special.make)(metadata, special.argument));
         }
         let paths = entries.iter().map(|entry| entry.path);
@@ -111,14 +114,15 @@ impl Table {
     pub fn names(&self, path: &str) -> Vec<(&'static str, FileType)> {
         let mut names: Vec<(&'static str, FileType)> = Vec::new();
         let (entries, specials) = (self.entries.lock(), self.specials.lock());
-        let paths = entries.iter().map(|entry| entry.path);
-        for known in paths.chain(specials.iter().map(|special| special.path)) {
+        let files = entries.iter().map(|entry| (entry.path, FileType::Regular));
+        let specials = specials.iter().map(|special| (special.path, special.kind));
+        for (known, kind) in files.chain(specials) {
             let Some(rest) = below(known, path) else {
                 continue;
             };
             let (name, kind) = match rest.split_once('/') {
                 Some((name, _)) => (name, FileType::Directory),
-                None => (rest, FileType::Regular),
+                None => (rest, kind),
             };
             if !names.iter().any(|(known, _)| *known == name) {
                 names.push((name, kind));

@@ -1,0 +1,89 @@
+//! /sys/kernel/iommu_groups and what leads there: which functions the IOMMU tells from others, and
+//! which of them programs may drive (linux/Documentation/driver-api/vfio).
+//!
+//! Each function behind a unit is a group of its own. One that is left to programs has the driver
+//! `vfio-pci`, which is how programs of others look for it.
+
+use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write;
+
+use pci::{Function, functions};
+use vfs::pseudo::{Entry, Link, Special, Target};
+use vfs::{FileType, InodeRef, Metadata};
+
+/// Parameters of Linux's modules that programs look at.
+pub const ENTRIES: [Entry; 3] = [
+    Entry::new(
+        "module/vfio/parameters/enable_unsafe_noiommu_mode",
+        |text| writeln!(text, "N"),
+    ),
+    Entry::new(
+        "module/vfio_iommu_type1/parameters/dma_entry_limit",
+        |text| writeln!(text, "65535"),
+    ),
+    Entry::new("module/vfio_pci/parameters/disable_vga", |text| {
+        writeln!(text, "N")
+    }),
+];
+
+/// The links of all functions. Their paths are made once and stay.
+pub fn links() -> Vec<Special> {
+    let mut links = Vec::new();
+    for (index, function) in functions().iter().enumerate() {
+        let Some(group) = iommu::group_of(function.address()) else {
+            continue;
+        };
+        let name = name(function);
+        let mut add = |path: String, make| {
+            links.push(Special {
+                path: String::leak(path),
+                make,
+                argument: index,
+                mode: 0o777,
+                kind: FileType::Symlink,
+            });
+        };
+        add(format!("bus/pci/devices/{name}/iommu_group"), to_group);
+        add(
+            format!("kernel/iommu_groups/{group}/devices/{name}"),
+            to_device,
+        );
+        if kernel_vfio::is_offered(function.address()) {
+            add(format!("bus/pci/devices/{name}/driver"), to_driver);
+            add(format!("bus/pci/drivers/vfio-pci/{name}"), to_device);
+        }
+    }
+    links
+}
+
+fn name(function: &Function) -> String {
+    format!("0000:{}", function.address())
+}
+
+fn link(metadata: Metadata, index: usize, target: fn(&Function) -> String) -> InodeRef {
+    let target = functions().get(index).map(target).unwrap_or_default();
+    let find = move || Ok(Target::Text(target.clone().into_bytes()));
+    Link::new(metadata, Box::new(find))
+}
+
+fn to_group(metadata: Metadata, index: usize) -> InodeRef {
+    link(metadata, index, |function| {
+        let group = iommu::group_of(function.address()).unwrap_or(0);
+        format!("../../../../kernel/iommu_groups/{group}")
+    })
+}
+
+fn to_device(metadata: Metadata, index: usize) -> InodeRef {
+    link(metadata, index, |function| {
+        format!("../../../../bus/pci/devices/{}", name(function))
+    })
+}
+
+fn to_driver(metadata: Metadata, index: usize) -> InodeRef {
+    link(metadata, index, |_| {
+        "../../../../bus/pci/drivers/vfio-pci".into()
+    })
+}
