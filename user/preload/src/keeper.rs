@@ -53,9 +53,9 @@ fn keep(descriptor: c_int) {
 /// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
 fn rest() -> Option<Option<Instant>> {
     let mut held = Held::wait().ok()?;
+    let now = held.now();
     let host = held.host();
     host.watch(false);
-    let now = state::now();
     let due = host.next_deadline(now);
     let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD.as_nanos() as u64);
     let due = match host.arm() {

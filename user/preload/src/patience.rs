@@ -123,9 +123,9 @@ pub fn wait(
     until: Option<Instant>,
     mask: *const sigset_t,
 ) -> Result<Held> {
+    let now = held.now();
     let (host, bells) = held.parts();
     host.flush();
-    let now = state::now();
     let due = host.next_deadline(now);
     let wake = due.into_iter().chain(until).min();
     let most = match host.arm() {
@@ -190,7 +190,7 @@ pub fn patiently<T>(
             Err(Errno::AGAIN) => {}
             done => return done,
         }
-        let now = state::now();
+        let now = held.now();
         let has_news = held.host().look(now) != 0 && !has_looked;
         if has_news || !held.host().is_up() {
             has_looked = true;

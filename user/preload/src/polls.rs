@@ -36,7 +36,7 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
     let mut held = Held::wait()?;
     let mut theirs: Vec<pollfd> = files.iter().map(kernels_part).collect();
     loop {
-        let now = state::now();
+        let now = held.now();
         held.host().turn(now);
         let ours = look(&mut held, files);
         let is_over = ours != 0 || until.is_some_and(|until| until <= now);

@@ -13,7 +13,7 @@ use crate::answer;
 use crate::next;
 use crate::numbers::{self, Whose, whose};
 use crate::patience::{self, readable};
-use crate::state::{self, Held};
+use crate::state::Held;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -126,26 +126,25 @@ pub unsafe extern "C" fn epoll_pwait(
     }
     // SAFETY: **Caller**: there is room for so many.
     let events = unsafe { slice::from_raw_parts_mut(events, room) };
-    let now = state::now();
-    let limit = u64::try_from(timeout_ms).ok();
-    let until = limit.map(|millis| Instant::from_nanos(now.as_nanos() + millis * NANOS_PER_MILLI));
-    let found = wait(set, events, until, mask);
+    let found = wait(set, events, u64::try_from(timeout_ms).ok(), mask);
     answer::number(found.map(|count| count as c_int))
 }
 
 fn wait(
     set: c_int,
     events: &mut [epoll_event],
-    until: Option<Instant>,
+    limit_millis: Option<u64>,
     mask: *const sigset_t,
 ) -> Result<usize> {
     let mut held = Held::wait()?;
+    let begin = held.now().as_nanos();
+    let until = limit_millis.map(|millis| Instant::from_nanos(begin + millis * NANOS_PER_MILLI));
     let members = held
         .host()
         .set(set.cast_unsigned())
         .ok_or(Errno::BAD_NUMBER)?;
     loop {
-        let now = state::now();
+        let now = held.now();
         held.host().turn(now);
         let mut ours = 0;
         members.collect(events.len(), |event| {
@@ -171,7 +170,7 @@ fn wait(
                 return Ok(found);
             }
             held = Held::wait()?;
-        } else if until.is_some_and(|until| until <= state::now()) && !members.may_be_ready() {
+        } else if until.is_some_and(|until| until <= held.now()) && !members.may_be_ready() {
             return Ok(0);
         }
     }

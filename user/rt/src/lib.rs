@@ -33,6 +33,7 @@
 //! chunks are the parent's alone (the child has copies): the child must not touch the queue.
 
 mod card;
+mod clock;
 mod exchange;
 mod frame_io;
 mod interface;
@@ -46,6 +47,7 @@ pub mod vfio;
 mod wait;
 
 pub use card::Card;
+pub use clock::Clock;
 pub use exchange::{Count, Counts, Exchange, Rings};
 pub use frame_io::{AnyIo, FrameIo};
 pub use interface::Interface;
