@@ -62,6 +62,32 @@ pub enum Failure {
     /// An IOMMU for a board that has none.
     #[error("The board microvm has no IOMMU: use --machine q35.")]
     NoIommu,
+    /// `--bypass` with a card that programs have no driver for.
+    #[error("Programs have no driver for the card e1000: use --nic virtio or --nic igb.")]
+    NoBypassOfCard,
+    /// `--bypass` without an address.
+    #[error(
+        "The program on the card needs an address of its own: give --ip ADDRESS/LENGTH[,GATEWAY]."
+    )]
+    NoBypassAddress,
+    /// `--bypass` without the library.
+    #[error(
+        "The library is not built ({} is missing): run `cargo build --release -p sietch`.",
+        path.display()
+    )]
+    NoLibrary {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// `--bypass` of a program that loads no libraries.
+    #[error(
+        "{} is statically linked and makes its system calls itself: run it without --bypass, on the kernel's sockets.",
+        path.display()
+    )]
+    StaticProgram {
+        /// The program.
+        path: PathBuf,
+    },
     /// A path of the host that a flag names does not exist.
     #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]
     NoSuchPath {

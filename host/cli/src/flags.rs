@@ -118,6 +118,10 @@ pub struct RunFlags {
     /// q35 only
     #[arg(long)]
     pub iommu: bool,
+    /// Give the program the network card: it moves its packets itself, and the kernel is in nobody's way;
+    /// q35 only, implies --iommu
+    #[arg(long)]
+    pub bypass: bool,
     /// The machine's name [default: the program's]
     #[arg(long, value_parser = parse_name)]
     pub name: Option<String>,

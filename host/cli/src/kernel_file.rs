@@ -31,7 +31,7 @@ pub fn is_ours(path: &Path) -> bool {
 }
 
 /// `target`, two folders above `target/release/sietch`; test programs lie one deeper.
-fn target_folder() -> PathBuf {
+pub fn target_folder() -> PathBuf {
     let program = env::current_exe().unwrap_or_default();
     let target = program
         .ancestors()

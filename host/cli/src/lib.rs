@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod bootable;
+mod bypass;
 pub mod commands;
 pub mod failure;
 pub mod flags;

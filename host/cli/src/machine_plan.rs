@@ -12,6 +12,7 @@ use qemu::{
     Stdio, Volume,
 };
 
+use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, BoardFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags};
 use crate::kernel_file;
@@ -52,6 +53,8 @@ pub struct GuestConfig {
     pub hostname: Option<String>,
     /// How the program's input and output reach us.
     pub console: Console,
+    /// Whether the card is the program's.
+    pub bypass: Option<Bypass>,
 }
 
 impl Plan {
@@ -73,10 +76,13 @@ impl Plan {
             }
             packed.add(&addition.host, &addition.guest)?;
         }
-        let run = run_file(flags, &packed, &hostname, around.console);
+        if around.bypass.is_some() {
+            Bypass::add_to(&mut packed)?;
+        }
+        let run = run_file(flags, &packed, &hostname, around);
         run.add_to(&mut packed.image);
         let hints = hints(&run, &packed);
-        let command_line = command_line(flags, &packed.path, &hostname, &around.net);
+        let command_line = command_line(flags, &packed.path, &hostname, around);
         let image = packed.image.to_cpio()?;
         Ok(Self {
             image,
@@ -88,7 +94,12 @@ impl Plan {
     }
 }
 
-fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, console: Console) -> RunFile {
+fn run_file(
+    flags: &ProgramFlags,
+    packed: &Packed,
+    hostname: &str,
+    around: &GuestConfig,
+) -> RunFile {
     let mut arguments = vec![flags.program().to_string()];
     if flags.arguments().is_empty() {
         let defaults = profiles::default_arguments(&packed.name);
@@ -100,9 +111,11 @@ fn run_file(flags: &ProgramFlags, packed: &Packed, hostname: &str, console: Cons
         "HOME=/root".to_string(),
         format!("HOSTNAME={hostname}"),
     ];
+    let console = around.console;
     if console.has_terminal() {
         environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
     }
+    environment.extend(around.bypass.iter().flat_map(Bypass::environment));
     for variable in &flags.env {
         if variable.contains('=') {
             environment.push(variable.clone());
@@ -140,8 +153,9 @@ fn hints(run: &RunFile, packed: &Packed) -> Vec<String> {
         .collect()
 }
 
-fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) -> CommandLine {
-    let ip = flags.ip.clone().unwrap_or(match net {
+/// The machine's address.
+pub fn address(flags: &ProgramFlags, net: &Net) -> Ip<Ipv4Addr> {
+    flags.ip.clone().unwrap_or(match net {
         Net::User => Ip::Static {
             address: USER_ADDRESS,
             prefix_len: USER_PREFIX_LEN,
@@ -149,13 +163,29 @@ fn command_line(flags: &ProgramFlags, init: &Path, hostname: &str, net: &Net) ->
         },
         Net::Tap { .. } | Net::Datagrams { .. } => Ip::Automatic,
         Net::None => Ip::None,
-    });
+    })
+}
+
+fn command_line(
+    flags: &ProgramFlags,
+    init: &Path,
+    hostname: &str,
+    around: &GuestConfig,
+) -> CommandLine {
+    let ip = match around.bypass {
+        Some(_) => Ip::None,
+        None => address(flags, &around.net),
+    };
     let line = CommandLine::new()
         .set("init", &init.to_string_lossy())
         .set("hostname", hostname)
         .set("ip", &ip.to_string());
     let line = match &flags.ip6 {
         Some(ip) => line.set("ip6", &ip.to_string()),
+        None => line,
+    };
+    let line = match around.bypass {
+        Some(_) => line.set("vfio", qemu::CARD_OF_PROGRAM),
         None => line,
     };
     let switches = [("strace", flags.strace), ("clumsy", flags.clumsy)];
@@ -249,7 +279,8 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,
         nodes: flags.nodes,
-        has_iommu: flags.iommu,
+        has_iommu: flags.iommu || flags.bypass,
+        is_card_for_program: flags.bypass,
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,

@@ -202,7 +202,11 @@ impl Machine {
             Nic::Virtio => self.behind_iommu(),
             Nic::E1000 | Nic::Igb => "",
         };
-        let card = card.to_string() + behind + &mac.unwrap_or_default();
+        let place = match self.is_card_for_program {
+            true => ",addr=8",
+            false => "",
+        };
+        let card = card.to_string() + behind + place + &mac.unwrap_or_default();
         let has_queues = self.nic == Nic::Virtio && self.board == Board::Q35;
         match has_queues && queues > 1 && self.cpus > 1 {
             // A vector for each receive and transmit queue, the commands' and the
@@ -318,6 +322,7 @@ mod tests {
             cpus: 1,
             nodes: 1,
             has_iommu: false,
+            is_card_for_program: false,
             nic: Nic::Virtio,
             mac: None,
             net: Net::User,

@@ -25,6 +25,8 @@ pub struct Machine {
     pub nodes: u8,
     /// Whether devices reach memory only through an IOMMU; needs [`Board::Q35`].
     pub has_iommu: bool,
+    /// Whether the card is to be at [`CARD_OF_PROGRAM`]; needs [`Board::Q35`].
+    pub is_card_for_program: bool,
     /// The network card.
     pub nic: Nic,
     /// The network card's station address; `None` for QEMU's own.
@@ -44,6 +46,9 @@ pub struct Machine {
     /// The folder for the kernel's log and the sockets.
     pub state: PathBuf,
 }
+
+/// Where a card that is a program's sits on its bus.
+pub const CARD_OF_PROGRAM: &str = "00:08.0";
 
 impl Machine {
     /// Where the words of COM2 are kept.

@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 
+use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::kernel_file;
@@ -39,6 +40,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         net: machine_plan::net(flags),
         hostname: flags.name.clone(),
         console: console(detached.is_some())?,
+        bypass: Bypass::of(flags)?,
     };
     let plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
