@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use hal::FramePort;
+use hal::pci::PciFunction;
 use mbuf::FreeList;
 use rt::vfio::{DeviceMemory, Function};
 use rt::{AnyIo, Card, Interface, XdpSocket};
@@ -69,6 +70,9 @@ fn start(
     memory: &DeviceMemory,
     buffers: &'static FreeList,
 ) -> io::Result<Port> {
+    if hal::pci::id(function) == igb::vf::ID {
+        return start_virtual(function, memory, buffers);
+    }
     if igb::is_for(function) {
         let parts = igb::open(function, memory, buffers, 1).map_err(refused)?;
         return first(parts.pairs);
@@ -81,6 +85,18 @@ fn start(
     let (vendor, device) = hal::pci::id(function);
     let message = format!("no driver for the device {vendor:04x}:{device:04x}");
     Err(io::Error::new(io::ErrorKind::Unsupported, message))
+}
+
+/// A virtual function: a queue of a card that others use, too.
+fn start_virtual(
+    function: &Function,
+    memory: &DeviceMemory,
+    buffers: &'static FreeList,
+) -> io::Result<Port> {
+    hal::pci::enable(function);
+    let registers = function.bar(0).ok_or(io::ErrorKind::Unsupported)?;
+    let parts = igb::vf::open(registers, memory, buffers).map_err(refused)?;
+    first(parts.pairs)
 }
 
 /// The card's control half is let go: its filters stay as they are, with the card's own address.
