@@ -72,6 +72,7 @@ mod nginx;
 mod node;
 mod numa;
 mod operator;
+mod own_card;
 mod owned_links;
 mod perf;
 mod ping;
@@ -215,6 +216,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         owned_links::TESTS,
         native_io::TESTS,
         bypass::TESTS,
+        own_card::TESTS,
         snoop::TESTS,
     ]
 }

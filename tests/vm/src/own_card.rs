@@ -1,0 +1,90 @@
+//! Programs that have a network card, or a part of one, for themselves (`docs/bypass.md`, `docs/vfio.md`).
+
+use std::net::Ipv4Addr;
+
+use crate::Test;
+use crate::build;
+use crate::guest::Setup;
+use crate::links::operator_with;
+use crate::redis::{self, benchmark};
+use crate::resp::Redis;
+use crate::status::expect_status;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "Redis with a card of its own by --bypass serves, and its machine sleeps while nothing comes",
+        has_the_card,
+    ),
+    (
+        "Redis on a virtual function serves beside the kernel on the card",
+        has_a_function,
+    ),
+];
+
+/// What is asked of a Redis.
+const LOAD: [&str; 6] = ["-n", "3000", "-c", "50", "-t", "set,get"];
+/// Values that take many frames each.
+const LARGE: [&str; 6] = ["-n", "200", "-d", "65536", "-t", "set,get"];
+
+/// The machine's address is the program's: whoever reached the machine before reaches it now.
+fn has_the_card(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() {
+        return Ok(());
+    }
+    build::library("sietch")?;
+    for nic in ["virtio", "igb"] {
+        let setup = setup.with_nic(nic);
+        let (guest, address) = redis::start(&setup, &["--bypass"], &["--save", ""])?;
+        let mut client = Redis::connect(address)?;
+        client.call(&["SET", "key", "value"])?;
+        benchmark(&guest, address, &LOAD)?;
+        benchmark(&guest, address, &LARGE)?;
+        if client.call(&["GET", "key"])? != "value" {
+            return Err("a value is lost".into());
+        }
+        let end = guest.stop()?;
+        expect_status(&end, 0)?;
+        if end.console.contains("refused") || end.console.contains("libsietch:") {
+            return Err(format!("the card is not the program's: {}", end.console));
+        }
+    }
+    Ok(())
+}
+
+const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
+const REDIS: u16 = 6379;
+/// The first virtual function, by its class and its name.
+const FUNCTION: &str = "for f in /sys/bus/pci/devices/*; do \
+    case $(cat $f/device) in 0x10ca) basename $f; break;; esac; done";
+
+fn has_a_function(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let setup = setup.with_nic("igb");
+    let library = format!("{}:/lib/libsietch.so", build::library("sietch")?.display());
+    let flags = [
+        "--iommu",
+        "--kernel-option",
+        "igb.max_vfs=2",
+        "--add",
+        "/usr/bin/redis-server",
+        "--add",
+        &library,
+    ];
+    let mut shell = operator_with(&setup, &flags)?;
+    let said = shell.ask(&format!(
+        "LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=$({FUNCTION}) SIETCH_ADDRESS={PROGRAM}/24 \
+         redis-server --protected-mode no --save '' >/tmp/said 2>&1 & \
+         until grep -q Ready /tmp/said || ! kill -0 $!; do sleep 0.1; done; cat /tmp/said"
+    ))?;
+    if !said.contains("Ready") || said.contains("libsietch:") {
+        return Err(format!("the program does not start: {said}"));
+    }
+    let own = (PROGRAM, REDIS).into();
+    benchmark(&shell.guest, own, &LOAD)?;
+    benchmark(&shell.guest, own, &LARGE)?;
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
