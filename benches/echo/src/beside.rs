@@ -1,5 +1,6 @@
 //! What a machine costs beside a plain one: with a VNIC beside the card, in the same network
-//! stack, idle or in use; where the VNIC is the program's by `libsietch.so`; and behind an IOMMU.
+//! stack, idle or in use; where the VNIC, the card or a part of it is the program's by `libsietch.so`; and
+//! behind an IOMMU.
 //!
 //! The servers are bound to no address, so they wait at both interfaces. Each figure is the
 //! median of [`ROUNDS`] in one guest.
@@ -25,7 +26,21 @@ const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
 const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 const CREATE: &str = "dladm create-vnic -t -l eth0 vnic0";
+const LINK: &str = "vnic0";
+/// A machine whose card is left to programs, and where that is.
+pub const CARD_FLAGS: [&str; 3] = ["--iommu", "--kernel-option", "vfio=00:01.0"];
+pub const CARD: &str = "0000:00:01.0";
+/// A machine with a virtual function, and where that is.
+pub const VF_FLAGS: [&str; 5] = [
+    "--iommu",
+    "--nic",
+    "igb",
+    "--kernel-option",
+    "igb.max_vfs=1",
+];
+pub const VF: &str = "0000:00:11.0";
 const LIBRARY: &str = "/lib/libsietch.so";
+const START: &str = "exec \"$@\"";
 /// Starts a program, and says where it has the library.
 const TELLING_MAPS: &str = r#""$@" & \
     until grep -m1 libsietch /proc/$!/maps; do :; done; wait"#;
@@ -36,18 +51,22 @@ const REDIS: &str = "/usr/bin/redis-server";
 pub enum Difference {
     /// Whether there is a VNIC, and where requests go.
     Vnic,
-    /// Whose network it is: the kernel's by the card or by a VNIC, or the program's by a VNIC.
+    /// Whose network it is: the kernel's by the card or by a VNIC, or the program's by a VNIC, a card of its
+    /// own, or a virtual function.
     Bypass,
     /// Whether devices are behind an IOMMU.
     Iommu,
 }
 
-/// Whose a VNIC is.
+/// Whose network a server has.
 #[derive(Clone, Copy, PartialEq)]
-enum Vnic {
-    None,
-    Kernel,
-    Program,
+enum Network {
+    /// The kernel's, by its card.
+    Card,
+    /// The kernel's, by a VNIC.
+    Vnic,
+    /// The program's, by a VNIC or the function at this place.
+    Own(&'static str),
 }
 
 /// A machine of a table.
@@ -56,7 +75,7 @@ struct Row {
     name: &'static str,
     /// Flags of `sietch run`.
     flags: &'static [&'static str],
-    vnic: Vnic,
+    network: Network,
     /// Where requests go.
     address: Ipv4Addr,
 }
@@ -64,13 +83,13 @@ struct Row {
 const PLAIN: Row = Row {
     name: "the card",
     flags: &[],
-    vnic: Vnic::None,
+    network: Network::Card,
     address: MACHINE,
 };
 
 const OF_VNIC: Row = Row {
     name: "the VNIC",
-    vnic: Vnic::Kernel,
+    network: Network::Vnic,
     address: VNIC,
     ..PLAIN
 };
@@ -83,7 +102,7 @@ impl Difference {
                 PLAIN,
                 Row {
                     name: "the card, a VNIC idle",
-                    vnic: Vnic::Kernel,
+                    network: Network::Vnic,
                     ..PLAIN
                 },
                 OF_VNIC,
@@ -93,7 +112,19 @@ impl Difference {
                 OF_VNIC,
                 Row {
                     name: "the VNIC, by `libsietch.so`",
-                    vnic: Vnic::Program,
+                    network: Network::Own(LINK),
+                    ..OF_VNIC
+                },
+                Row {
+                    name: "virtio-net of its own, by `libsietch.so`",
+                    flags: &CARD_FLAGS,
+                    network: Network::Own(CARD),
+                    ..OF_VNIC
+                },
+                Row {
+                    name: "a virtual function of the 82576, by `libsietch.so`",
+                    flags: &VF_FLAGS,
+                    network: Network::Own(VF),
                     ..OF_VNIC
                 },
             ],
@@ -158,7 +189,7 @@ fn requests(row: Row) -> Result<Vec<Figure>, String> {
 }
 
 fn names(guest: &mut Guest, row: Row) -> Result<Names, String> {
-    if row.vnic != Vnic::Program {
+    if let Network::Card | Network::Vnic = row.network {
         return Names::of_sietch(guest.kernel());
     }
     let base = guest.find_in_output("say where the library is", base_in)?;
@@ -177,19 +208,17 @@ fn base_in(said: &str) -> Option<u64> {
 fn boot(row: Row, added: &str, server: &[&str]) -> Result<Guest, String> {
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
-    let vnic = match row.vnic {
-        Vnic::None => String::new(),
-        Vnic::Kernel => format!("{CREATE} && ipadm create-addr -t -a {VNIC}/24 vnic0 && "),
-        Vnic::Program => format!(
-            "{CREATE} && export LD_PRELOAD={LIBRARY} SIETCH_LINK=vnic0 \
-             SIETCH_ADDRESS={VNIC}/24 && "
-        ),
+    let script = match row.network {
+        Network::Card => START.into(),
+        Network::Vnic => format!("{CREATE} && ipadm create-addr -t -a {VNIC}/24 vnic0 && {START}"),
+        Network::Own(link) => {
+            let create = if link == LINK { CREATE } else { "true" };
+            format!(
+                "{create} && export LD_PRELOAD={LIBRARY} SIETCH_LINK={link} \
+                 SIETCH_ADDRESS={VNIC}/24 && {TELLING_MAPS}"
+            )
+        }
     };
-    let start = match row.vnic {
-        Vnic::Program => TELLING_MAPS,
-        _ => "exec \"$@\"",
-    };
-    let script = format!("{vnic}{start}");
     let preload = format!("{}:{LIBRARY}", library("sietch")?);
     let added = [
         "--add", &dladm, "--add", &ipadm, "--add", &preload, "--add", added,

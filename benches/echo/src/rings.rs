@@ -14,6 +14,7 @@ use bench_pair::echo::Echo;
 use bench_pair::{System, build, example, server, tool};
 use qemu::namespace;
 
+use crate::beside::{CARD, CARD_FLAGS, VF, VF_FLAGS};
 use crate::classes::Rules;
 use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
 use crate::functions;
@@ -26,8 +27,8 @@ const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
 const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 /// Instructions per echo of each way, with each window.
-type Ways = [Vec<Functions>; 3];
-const NAMES: [&str; 3] = ["sockets", "rings", "native"];
+type Ways = [Vec<Functions>; 5];
+const NAMES: [&str; 5] = ["sockets", "rings", "native", "own card", "virtual function"];
 
 /// The table, or the lists of functions behind it.
 pub fn count(lists_functions: bool) -> Result<String, String> {
@@ -38,10 +39,13 @@ pub fn count(lists_functions: bool) -> Result<String, String> {
     let station = format!("exec /echo vnic0 {VNIC}");
     let native = example("sietch-io", "udp_echo")?;
     let of_native = |kernel: &Path| Names::of_sietch_and_program(kernel, native.as_ref());
+    let on = |link: &str| format!("exec /echo {link} {VNIC}/24");
     let ways = [
-        echoes(&self::server("udp_echo")?, &server, Names::of_sietch)?,
-        echoes(&build(STATION)?, &station, Names::of_sietch)?,
-        echoes(&native, &format!("{station}/24"), of_native)?,
+        echoes(&[], &self::server("udp_echo")?, &server, Names::of_sietch)?,
+        echoes(&[], &build(STATION)?, &station, Names::of_sietch)?,
+        echoes(&[], &native, &on("vnic0"), of_native)?,
+        echoes(&CARD_FLAGS, &native, &on(CARD), of_native)?,
+        echoes(&VF_FLAGS, &native, &on(VF), of_native)?,
     ];
     Ok(match lists_functions {
         true => lists(&ways),
@@ -51,6 +55,7 @@ pub fn count(lists_functions: bool) -> Result<String, String> {
 
 /// What an echo costs with each window, by a program that a line starts when the VNIC is there.
 fn echoes(
+    more: &[&str],
     program: &str,
     start: &str,
     names: impl FnOnce(&Path) -> Result<Names, String>,
@@ -58,12 +63,16 @@ fn echoes(
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
     let program = format!("{program}:/echo");
-    let script = format!("dladm create-vnic -t -l eth0 vnic0 && {start}");
+    let create = match more {
+        [] => "dladm create-vnic -t -l eth0 vnic0 && ",
+        _ => "",
+    };
+    let script = format!("{create}{start}");
     let flags = [
-        "-m", "512M", "--add", &dladm, "--add", &ipadm, "--add", &program, "busybox", "sh", "-c",
-        &script,
+        "-m", "512M", "--add", &dladm, "--add", &ipadm, "--add", &program,
     ];
-    let guest = counter::boot(System::Sietch, &flags)?;
+    let shell = ["busybox", "sh", "-c", &script];
+    let guest = counter::boot(System::Sietch, &[&flags[..], more, &shell].concat())?;
     let names = names(guest.kernel())?;
     let echo = Echo::at(guest, VNIC)?;
     let rules = Rules::read(RULES_OF_SIETCH)?;

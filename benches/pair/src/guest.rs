@@ -65,10 +65,7 @@ impl System {
     ) -> Result<Guest, String> {
         let text = |error: &dyn std::fmt::Display| error.to_string();
         let flags = self.flags(args)?;
-        let around = GuestConfig {
-            net: machine_plan::net(&flags),
-            ..GuestConfig::default()
-        };
+        let around = GuestConfig::of(&flags).map_err(|error| text(&error))?;
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let state = PathBuf::from(OUTPUT);
         let mut machine =

@@ -57,6 +57,18 @@ pub struct GuestConfig {
     pub bypass: Option<Bypass>,
 }
 
+impl GuestConfig {
+    /// What `flags` say of it.
+    pub fn of(flags: &RunFlags) -> Result<Self, Failure> {
+        Ok(Self {
+            net: net(flags),
+            hostname: flags.name.clone(),
+            console: Console::default(),
+            bypass: Bypass::of(flags)?,
+        })
+    }
+}
+
 impl Plan {
     /// Packs the program that `flags` name.
     pub fn new(flags: &ProgramFlags, around: &GuestConfig) -> Result<Self, Failure> {

@@ -43,10 +43,7 @@ impl Guest {
         options: &[&str],
     ) -> Result<Self, String> {
         let flags = flags(system, args)?;
-        let around = GuestConfig {
-            net: machine_plan::net(&flags),
-            ..GuestConfig::default()
-        };
+        let around = GuestConfig::of(&flags).map_err(|error| error.to_string())?;
         let plan = Plan::new(&flags.program, &around).map_err(|error| error.to_string())?;
         let state = Path::new("/tmp").join(name);
         let mut machine =

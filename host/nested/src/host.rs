@@ -59,10 +59,7 @@ impl Host {
         let line = line.split_whitespace().chain([SHELL]);
         let mut flags = RunFlags::of_line(line)?;
         flags.program.add = additions(programs, guests)?;
-        let around = GuestConfig {
-            net: machine_plan::net(&flags),
-            ..GuestConfig::default()
-        };
+        let around = GuestConfig::of(&flags).map_err(|error| text(&error))?;
         let plan = Plan::new(&flags.program, &around).map_err(|error| text(&error))?;
         let mut machine =
             machine_plan::machine(&flags, &plan, output).map_err(|error| text(&error))?;

@@ -13,7 +13,6 @@ use std::time::Duration;
 
 use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 
-use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::kernel_file;
@@ -37,10 +36,8 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     }
     let qemu = Qemu::find()?;
     let around = GuestConfig {
-        net: machine_plan::net(flags),
-        hostname: flags.name.clone(),
         console: console(detached.is_some())?,
-        bypass: Bypass::of(flags)?,
+        ..GuestConfig::of(flags)?
     };
     let plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
