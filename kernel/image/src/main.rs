@@ -63,7 +63,7 @@ fn kernel_main() -> ! {
     net::init(conduct());
     // Interrupts are led to CPUs that run.
     devices::start();
-    kernel_vfio::init();
+    kernel_vfio::init(allows_unconfined_devices());
     procfs::sys::add_iommu_groups();
     net::configure(address());
     net::configure6(net::first(), address_v6());
@@ -102,6 +102,12 @@ fn start_profile() {
     for request in requests.bytes() {
         profile::obey(request);
     }
+}
+
+/// Whether programs may drive devices that reach all memory
+/// (`vfio.enable_unsafe_noiommu_mode=1`, the name of Linux's parameter).
+fn allows_unconfined_devices() -> bool {
+    options::raw_values("vfio.enable_unsafe_noiommu_mode").last() == Some("1")
 }
 
 /// Whether the network has the bug of the clumsy kernel, for teaching (`clumsy=1`).

@@ -40,7 +40,7 @@ mod programs;
 mod report;
 
 pub use functions::Refused;
-pub use programs::{LendError, Lent, LentError, can_lend, group_of, lend};
+pub use programs::{LendError, Lent, LentError, can_lend, group_of, is_there, lend};
 pub use report::write;
 pub use vtd::{Pages, Rights};
 

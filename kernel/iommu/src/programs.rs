@@ -35,6 +35,11 @@ pub enum LentError {
     Stuck,
 }
 
+/// Whether the machine has a unit.
+pub fn is_there() -> bool {
+    MACHINE.get().is_some()
+}
+
 /// The number of a function among those behind units.
 pub fn group_of(address: PciAddress) -> Option<usize> {
     let mut all = MACHINE.get()?.functions().iter();
@@ -60,32 +65,39 @@ pub fn lend(address: PciAddress) -> Result<Lent, LendError> {
         return Err(LendError::Unfit);
     }
     match function.lend() {
-        true => Ok(Lent { function, remapper }),
+        true => Ok(Lent(Some((function, remapper)))),
         false => Err(LendError::Lent),
     }
 }
 
-/// A function that is lent, until this is dropped.
-pub struct Lent {
-    function: &'static Guarded,
-    remapper: &'static Remapper,
-}
+/// A function that is lent, until this is dropped: with its domain, unless it is unconfined.
+pub struct Lent(Option<(&'static Guarded, &'static Remapper)>);
 
 impl Lent {
+    /// A function that no unit is before: it reaches everything.
+    pub const UNCONFINED: Self = Self(None);
+
+    /// Whether it reaches only what is mapped.
+    pub fn is_confined(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// The first address that its table cannot lead from.
     pub fn limit(&self) -> u64 {
-        let limit = self.remapper.unit.lock().limit(self.function.domain);
-        limit.unwrap_or(0)
+        self.0.map_or(0, |(function, remapper)| {
+            let limit = remapper.unit.lock().limit(function.domain);
+            limit.unwrap_or(0)
+        })
     }
 
     /// Lets the function reach pages. The unit is held meanwhile, so they should be few.
     pub fn map(&self, pages: Pages) -> Result<(), LentError> {
-        let mut unit = self.remapper.unit.lock();
-        unit.map(self.function.domain, pages)
-            .map_err(|error| match error {
-                Error::InvalidationStuck { .. } => LentError::Stuck,
-                _ => LentError::Refused,
-            })
+        let (function, remapper) = self.0.ok_or(LentError::Refused)?;
+        let mapped = remapper.unit.lock().map(function.domain, pages);
+        mapped.map_err(|error| match error {
+            Error::InvalidationStuck { .. } => LentError::Stuck,
+            _ => LentError::Refused,
+        })
     }
 
     /// Takes away what is mapped in a range; false if the function may still reach it. May let
@@ -97,42 +109,55 @@ impl Lent {
         let mut is_out = true;
         while at < end {
             let next = end.min((at / TURN_BYTES + 1) * TURN_BYTES);
-            let mut unit = self.remapper.unit.lock();
-            is_out &= unit.clear(self.function.domain, at, next - at).is_ok();
-            drop(unit);
+            is_out &= self.clear_range(at, next - at);
             at = next;
             sched::resched_point();
         }
         is_out
     }
 
+    fn clear_range(&self, start: u64, bytes: u64) -> bool {
+        self.0.is_none_or(|(function, remapper)| {
+            let mut unit = remapper.unit.lock();
+            unit.clear(function.domain, start, bytes).is_ok()
+        })
+    }
+
     /// Takes away everything; false if the function may still reach some of it.
     #[must_use = "what may still be reached must not become somebody else's"]
     pub fn clear(&self) -> bool {
-        let mut unit = self.remapper.unit.lock();
-        let domain = self.function.domain;
-        let limit = unit.limit(domain);
-        limit.is_ok_and(|limit| unit.clear(domain, 0, limit).is_ok())
+        match self.limit() {
+            // No unit, or none that knows the domain.
+            0 => self.0.is_none(),
+            limit => self.clear_range(0, limit),
+        }
     }
 
     /// Pages that tables take to map what is mapped.
     pub fn tables(&self) -> usize {
-        let tables = self.remapper.unit.lock().tables(self.function.domain);
-        tables.unwrap_or(0)
+        self.0.map_or(0, |(function, remapper)| {
+            let tables = remapper.unit.lock().tables(function.domain);
+            tables.unwrap_or(0)
+        })
     }
 
     /// Says who hears that something was refused; nobody with `None`.
     pub fn tell(&self, listener: Option<Arc<dyn Refused>>) {
-        self.function.tell(listener);
+        if let Some((function, _)) = self.0 {
+            function.tell(listener);
+        }
     }
 }
 
 impl Drop for Lent {
     fn drop(&mut self) {
+        let Some((function, _)) = self.0 else {
+            return;
+        };
         self.tell(None);
         match self.clear() {
-            true => self.function.take_back(),
-            false => mach::klog!("iommu: {} stays lent for good", self.function.address),
+            true => function.take_back(),
+            false => mach::klog!("iommu: {} stays lent for good", function.address),
         }
     }
 }

@@ -7,7 +7,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use base::{Duration, Instant, VirtAddr};
 use hal::pci::PciAddress;
@@ -21,6 +21,7 @@ use vfs::devices::{Device, register};
 use vfs::file::{File, FileRef, OpenFile, StatusFlags};
 
 use crate::argument;
+use crate::confinement;
 use crate::container::Container;
 use crate::device;
 use crate::session::Session;
@@ -40,6 +41,10 @@ const NAME_BYTES_MAX: usize = 64;
 pub struct Group {
     pub number: usize,
     pub shape: Shape,
+    /// It is behind an IOMMU.
+    pub is_confined: bool,
+    /// Somebody has it, of one that is not.
+    pub is_taken: AtomicBool,
     /// When its last reset is over; 0 if it was restored since, or had none.
     reset_until_ns: AtomicU64,
 }
@@ -47,17 +52,20 @@ pub struct Group {
 /// Found at boot.
 static GROUPS: Once<Vec<Group>> = Once::new();
 
-/// Finds the functions that are behind a unit of the IOMMU and have no driver; false if there is
-/// none.
+/// Finds the functions that are behind a unit of the IOMMU and have no driver, or, on a machine without
+/// one and if that is allowed, all that have no driver; false if there is none.
 pub fn find_all() -> bool {
-    let groups = GROUPS.call_once(|| pci::functions().iter().filter_map(Group::of).collect());
+    let functions = pci::functions().iter().enumerate();
+    let group = |(place, function)| Group::of(place, function);
+    let groups = GROUPS.call_once(|| functions.filter_map(group).collect());
     !groups.is_empty()
 }
 
-/// Whether a function is offered.
-pub fn is_offered(address: PciAddress) -> bool {
+/// The number of a function's group, if it is offered.
+pub fn group_of(address: PciAddress) -> Option<usize> {
     let mut groups = GROUPS.get().into_iter().flatten();
-    groups.any(|group| group.shape.function.address() == address)
+    let group = groups.find(|group| group.shape.function.address() == address)?;
+    Some(group.number)
 }
 
 /// Makes the nodes of all groups. Their names are made once and stay.
@@ -65,7 +73,10 @@ pub fn register_all() {
     for group in GROUPS.get().into_iter().flatten() {
         let minor = group.number as u32;
         register(Device {
-            name: String::leak(format!("vfio/{minor}")),
+            name: String::leak(match group.is_confined {
+                true => format!("vfio/{minor}"),
+                false => format!("vfio/noiommu-{minor}"),
+            }),
             major: MAJOR,
             minors: (minor, minor),
             mode: 0o600,
@@ -83,15 +94,20 @@ fn open(number: u64, _status: StatusFlags) -> Result<FileRef> {
 }
 
 impl Group {
-    fn of(function: &'static Function) -> Option<Self> {
+    fn of(place: usize, function: &'static Function) -> Option<Self> {
         if function.is_driven() || function.class() >> 16 == CLASS_BRIDGE {
             return None;
         }
-        if !iommu::can_lend(function.address()) {
-            return None;
-        }
+        let is_confined = iommu::can_lend(function.address());
+        let number = match is_confined {
+            true => iommu::group_of(function.address())?,
+            false if confinement::is_absent() => place,
+            false => return None,
+        };
         Some(Self {
-            number: iommu::group_of(function.address())?,
+            number,
+            is_confined,
+            is_taken: AtomicBool::new(false),
             shape: Shape::of(function),
             reset_until_ns: AtomicU64::new(0),
         })

@@ -44,6 +44,7 @@
 extern crate alloc;
 
 mod argument;
+mod confinement;
 mod container;
 mod device;
 mod group;
@@ -53,15 +54,18 @@ mod shape;
 mod trigger;
 mod vectors;
 
-pub use group::is_offered;
+pub use confinement::is_absent as are_unconfined;
+pub use group::group_of;
 
 use vfs::devices::{Device, register};
 
 /// Linux's number of miscellaneous devices, and the container's among them.
 const CONTAINER: (u32, u32) = (10, 196);
 
-/// Offers the functions that no driver has. After the drivers were started.
-pub fn init() {
+/// Offers the functions that no driver has, also without an IOMMU if that is allowed. After the
+/// drivers were started.
+pub fn init(allows_unconfined: bool) {
+    confinement::decide(allows_unconfined);
     if !group::find_all() {
         return;
     }

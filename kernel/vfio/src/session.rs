@@ -3,6 +3,7 @@
 use alloc::sync::{Arc, Weak};
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
+use cred::Capability;
 use iommu::{LendError, Lent};
 use mach::mem::fallible;
 use sync::{Error, Mutex, Result};
@@ -29,12 +30,13 @@ struct State {
 impl Session {
     /// Takes a group.
     ///
-    /// Errors: `Busy` if somebody has it, `NoSuchDevice` if it cannot be had, `OutOfMemory`.
+    /// Errors: `Busy` if somebody has it, `NoSuchDevice` if it cannot be had, `NotPermitted` for one
+    /// without an IOMMU to who has no CAP_SYS_RAWIO, `OutOfMemory`.
     pub fn open(group: &'static Group) -> Result<Arc<Self>> {
-        let lent = iommu::lend(group.shape.function.address()).map_err(|error| match error {
-            LendError::Lent => Error::Busy,
-            LendError::Unfit => Error::NoSuchDevice,
-        })?;
+        let lent = match group.is_confined {
+            true => lend(group)?,
+            false => take_unconfined(group)?,
+        };
         let session = Self {
             group,
             lent: fallible::arc(lent)?,
@@ -109,5 +111,22 @@ impl Drop for Session {
         if let Some(container) = state.and_then(|mut state| state.container.take()) {
             container.detach(&self.lent);
         }
+        self.group.is_taken.store(false, SeqCst);
+    }
+}
+
+fn lend(group: &Group) -> Result<Lent> {
+    iommu::lend(group.shape.function.address()).map_err(|error| match error {
+        LendError::Lent => Error::Busy,
+        LendError::Unfit => Error::NoSuchDevice,
+    })
+}
+
+/// Takes a group whose function reaches everything.
+fn take_unconfined(group: &Group) -> Result<Lent> {
+    cred::credentials().get().require(Capability::SysRawio)?;
+    match group.is_taken.swap(true, SeqCst) {
+        true => Err(Error::Busy),
+        false => Ok(Lent::UNCONFINED),
     }
 }

@@ -18,7 +18,17 @@ use vfs::{FileType, InodeRef, Metadata};
 pub const ENTRIES: [Entry; 3] = [
     Entry::new(
         "module/vfio/parameters/enable_unsafe_noiommu_mode",
-        |text| writeln!(text, "N"),
+        |text| {
+            writeln!(
+                text,
+                "{}",
+                if kernel_vfio::are_unconfined() {
+                    "Y"
+                } else {
+                    "N"
+                }
+            )
+        },
     ),
     Entry::new(
         "module/vfio_iommu_type1/parameters/dma_entry_limit",
@@ -33,7 +43,7 @@ pub const ENTRIES: [Entry; 3] = [
 pub fn links() -> Vec<Special> {
     let mut links = Vec::new();
     for (index, function) in functions().iter().enumerate() {
-        let Some(group) = iommu::group_of(function.address()) else {
+        let Some(group) = group_of(function) else {
             continue;
         };
         let name = name(function);
@@ -51,12 +61,17 @@ pub fn links() -> Vec<Special> {
             format!("kernel/iommu_groups/{group}/devices/{name}"),
             to_device,
         );
-        if kernel_vfio::is_offered(function.address()) {
+        if kernel_vfio::group_of(function.address()).is_some() {
             add(format!("bus/pci/devices/{name}/driver"), to_driver);
             add(format!("bus/pci/drivers/vfio-pci/{name}"), to_device);
         }
     }
     links
+}
+
+fn group_of(function: &Function) -> Option<usize> {
+    let address = function.address();
+    iommu::group_of(address).or_else(|| kernel_vfio::group_of(address))
 }
 
 fn name(function: &Function) -> String {
@@ -71,7 +86,7 @@ fn link(metadata: Metadata, index: usize, target: fn(&Function) -> String) -> In
 
 fn to_group(metadata: Metadata, index: usize) -> InodeRef {
     link(metadata, index, |function| {
-        let group = iommu::group_of(function.address()).unwrap_or(0);
+        let group = group_of(function).unwrap_or(0);
         format!("../../../../kernel/iommu_groups/{group}")
     })
 }

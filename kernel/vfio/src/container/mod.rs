@@ -21,6 +21,7 @@ use sync::{Error, Mutex, Result};
 use vfio::{Iova, Mappings, numbers};
 use vfs::file::{File, FileRef, OpenFile};
 
+use crate::confinement;
 use crate::pinned::{self, Pinned};
 
 /// See the module.
@@ -68,7 +69,12 @@ impl Container {
         file.map(|file| file.0.clone()).ok_or(Error::Invalid)
     }
 
-    /// Whether an IOMMU was set.
+    /// Whether its functions are behind an IOMMU, as far as it has any.
+    fn is_confined(&self) -> bool {
+        self.lent.lock().iter().all(|lent| lent.is_confined())
+    }
+
+    /// Whether an IOMMU was set, or that there is none.
     pub fn has_iommu(&self) -> bool {
         self.dma.lock().is_set
     }
@@ -81,9 +87,22 @@ impl Container {
             self.reset(&mut dma);
         }
         let done = act(&mut dma, &lent);
-        // A loan that ended meanwhile empties its domain here, before others map and unmap.
+        self.settle(&mut dma, &lent);
+        // The last of a loan that ended meanwhile goes here, before others map and unmap.
         drop(lent);
         done
+    }
+
+    /// Empties the domains of loans that ended meanwhile, and all if none is left.
+    fn settle(&self, dma: &mut Dma, lent: &[Arc<Lent>]) {
+        let all = self.lent.lock();
+        let is_gone = |one: &&Arc<Lent>| !all.iter().any(|known| Arc::ptr_eq(known, one));
+        lent.iter().filter(is_gone).for_each(|one| self.empty(one));
+        let are_gone = all.is_empty();
+        drop(all);
+        if are_gone {
+            self.reset(dma);
+        }
     }
 
     /// A function comes in and reaches what is mapped.
@@ -91,6 +110,12 @@ impl Container {
     /// Errors: `Invalid` if it cannot be led from there, `OutOfMemory`.
     pub fn attach(&self, lent: &Arc<Lent>) -> Result<()> {
         self.with(|dma, all_lent| {
+            if all_lent
+                .iter()
+                .any(|known| known.is_confined() != lent.is_confined())
+            {
+                return Err(Error::Invalid);
+            }
             for (iova, mapping) in dma.mappings.iter() {
                 let mapped = dma::map_for(lent, iova, mapping);
                 if let Err(error) = mapped {
@@ -124,7 +149,7 @@ impl Container {
         if !is_last {
             return;
         }
-        // Who has it finds no loan next time, and does the same.
+        // Who has it finds no loan when it is done, and does the same.
         if let Some(mut dma) = self.dma.try_lock() {
             self.reset(&mut dma);
         }
@@ -151,11 +176,14 @@ impl Container {
             if lent.is_empty() || dma.is_set {
                 return Err(Error::Invalid);
             }
-            match kind {
-                numbers::TYPE1 | numbers::TYPE1_V2 => dma.is_set = true,
-                _ => return Err(Error::WrongDevice),
+            // No group without an IOMMU shares a container with one that has it.
+            match (kind, lent.iter().all(|lent| lent.is_confined())) {
+                (numbers::TYPE1 | numbers::TYPE1_V2, true) | (numbers::NOIOMMU, false) => {
+                    dma.is_set = true;
+                    Ok(0)
+                }
+                _ => Err(Error::WrongDevice),
             }
-            Ok(0)
         })
     }
 }
@@ -179,6 +207,7 @@ impl File for ContainerFile {
             numbers::CHECK_EXTENSION => Ok(has_extension(argument).into()),
             numbers::SET_IOMMU => self.0.set_iommu(argument),
             _ if !self.0.has_iommu() => Err(Error::Invalid),
+            _ if !self.0.is_confined() => Err(Error::NotTerminal),
             numbers::IOMMU_GET_INFO => self.0.tell_info(argument),
             numbers::IOMMU_MAP_DMA => self.0.map(argument),
             numbers::IOMMU_UNMAP_DMA => self.0.unmap(argument),
@@ -200,8 +229,9 @@ fn count_tables(lent: &[Arc<Lent>]) -> usize {
 }
 
 fn has_extension(extension: u64) -> bool {
-    matches!(
-        extension,
-        numbers::TYPE1 | numbers::TYPE1_V2 | numbers::UNMAP_ALL
-    )
+    match extension {
+        numbers::TYPE1 | numbers::TYPE1_V2 | numbers::UNMAP_ALL => !confinement::is_absent(),
+        numbers::NOIOMMU => confinement::is_absent(),
+        _ => false,
+    }
 }
