@@ -32,6 +32,13 @@ pub const TESTS: &[Test] = &[
         },
     ),
     (
+        "without an IOMMU devices are for root, if the kernel was told so",
+        |setup| {
+            let option = "vfio.enable_unsafe_noiommu_mode=1";
+            checks(setup, "vfio_noiommu", &["--kernel-option", option])
+        },
+    ),
+    (
         "no device is offered to programs without an IOMMU, or while a driver has it",
         offers,
     ),
