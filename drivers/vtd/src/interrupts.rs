@@ -76,12 +76,15 @@ impl InterruptTable {
         self.0.address() | SIZE
     }
 
-    /// Sets an entry. The unit may remember what it was.
+    /// Sets an entry. The unit may remember what it was. While it stays one function's, the unit finds
+    /// the one or the other at any time, so no interrupt is lost.
     pub(crate) fn set(&self, index: u8, interrupt: Interrupt) {
         let [low, high] = interrupt.words();
         let at = 2 * usize::from(index);
-        self.0.set(at, 0);
-        self.0.set(at + 1, high);
+        if self.0.word(at + 1) != high {
+            self.0.set(at, 0);
+            self.0.set(at + 1, high);
+        }
         self.0.set(at, low);
     }
 }

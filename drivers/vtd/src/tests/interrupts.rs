@@ -96,3 +96,19 @@ fn messages_that_name_vectors_are_blocked_whatever_a_firmware_left() {
     rig.unit.remap_interrupts().expect("it can");
     assert_eq!(rig.model.status() & VECTORS_LEFT_ON, 0);
 }
+
+#[test]
+fn an_interrupt_goes_to_the_cpu_that_it_was_last_led_to() {
+    let mut rig = rig();
+    let own = function(0, 5, 0);
+    let address = message_of(0x41).address;
+    for apic_id in [3, 7, 0, 255, 3] {
+        let led = Interrupt {
+            apic_id,
+            ..interrupt(0x41, own.requester_id())
+        };
+        rig.unit.lead(0x41, led).expect("led");
+        let raised = rig.model.interrupt(own, address, 0);
+        assert_eq!(raised, Some((0x41, apic_id)));
+    }
+}
