@@ -12,6 +12,8 @@ use super::Device;
 
 /// Bytes of the largest word.
 const WORD: usize = 4;
+/// Bytes that a call reads or writes at most: a device may be slow.
+const CALL_BYTES: usize = 1 << 20;
 /// Bytes between two chances for others to run.
 const TURN_BYTES: usize = 4096;
 
@@ -59,7 +61,7 @@ impl Device {
                 return partial(done, error);
             }
             (at, done) = (at + len, done + len);
-            let_others_run(done);
+            let_others_run(at);
         }
         Ok(done)
     }
@@ -83,7 +85,7 @@ impl Device {
                 false => write(registers, at, &word[..len]),
             }
             (at, done) = (at + len, done + len);
-            let_others_run(done);
+            let_others_run(at);
         }
         Ok(done)
     }
@@ -97,7 +99,8 @@ impl Device {
         if !self.config.lock().answers() {
             return Err(Error::Io);
         }
-        let end = start.saturating_add(len).min(registers.bytes());
+        let end = start.saturating_add(len.min(CALL_BYTES));
+        let end = end.min(registers.bytes());
         Ok((registers, start..end))
     }
 
@@ -108,8 +111,8 @@ impl Device {
     }
 }
 
-fn let_others_run(done: usize) {
-    if done.is_multiple_of(TURN_BYTES) {
+fn let_others_run(at: usize) {
+    if at.is_multiple_of(TURN_BYTES) {
         sched::resched_point();
     }
 }
