@@ -23,12 +23,24 @@ pub(crate) struct Headers {
     pub(crate) end: u16,
 }
 
+/// A frame's first bytes.
+type Front = [u8; ETHERNET_BYTES + TAG_BYTES];
+
+#[inline]
+fn front_of(frame: &TxFrame) -> Front {
+    let first = frame.chain.front().map_or(&[][..], |part| part.bytes());
+    first.first_chunk().copied().unwrap_or_else(|| {
+        let mut front = [0; ETHERNET_BYTES + TAG_BYTES];
+        frame.chain.copy_to_slice(0, &mut front);
+        front
+    })
+}
+
 impl Headers {
     /// Finds the IP header in front of a transport header at `transport`; `None` if there
     /// is none that the card could be told of.
     pub(crate) fn find(frame: &TxFrame, transport: u16) -> Option<Self> {
-        let mut front = [0; ETHERNET_BYTES + TAG_BYTES];
-        frame.chain.copy_to_slice(0, &mut front);
+        let front = front_of(frame);
         let word = |at: usize| u16::from_be_bytes([front[at], front[at + 1]]);
         let (ethertype, ethernet) = match word(ETHERTYPE_AT) {
             ETHERTYPE_TAG => (word(ETHERTYPE_AT + TAG_BYTES), ETHERNET_BYTES + TAG_BYTES),
@@ -47,6 +59,15 @@ impl Headers {
             transport,
             end: transport,
         })
+    }
+
+    /// What says, with where the transport header is, where the headers of a frame lie: its EtherType, unless
+    /// another follows.
+    #[inline]
+    pub(crate) fn ethertype(frame: &TxFrame) -> Option<u16> {
+        let front = front_of(frame);
+        let ethertype = u16::from_be_bytes([front[ETHERTYPE_AT], front[ETHERTYPE_AT + 1]]);
+        (ethertype != ETHERTYPE_TAG).then_some(ethertype)
     }
 
     /// Bytes from the transport header to the frame's end, as a pseudo header counts them.

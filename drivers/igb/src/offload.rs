@@ -58,6 +58,42 @@ const SLOT_SEGMENT: usize = 1;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Unsupported;
 
+/// The plan of the last frame with a checksum, which is that of most that follow, but for their lengths.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Summed {
+    checksum: ChecksumOffload,
+    ethertype: u16,
+    plan: Plan,
+}
+
+impl Summed {
+    /// What is worth keeping of a plan for a frame.
+    #[inline]
+    fn of(frame: &TxFrame, plan: Plan) -> Option<Self> {
+        let is_plain = frame.tag.is_none() && frame.segment.is_none();
+        Some(Self {
+            checksum: frame.checksum.filter(|_| is_plain)?,
+            ethertype: Headers::ethertype(frame)?,
+            plan,
+        })
+    }
+
+    /// The plan for another frame, if it is the same but for the length.
+    #[inline]
+    fn plan(&self, frame: &TxFrame) -> Option<Plan> {
+        let len = frame.chain.len();
+        let field = usize::from(self.checksum.start) + usize::from(self.checksum.offset);
+        let is_same = frame.checksum == Some(self.checksum)
+            && frame.tag.is_none()
+            && frame.segment.is_none()
+            && Headers::ethertype(frame) == Some(self.ethertype);
+        (is_same && field + 2 <= len && len <= PAYLOAD_MAX).then(|| Plan {
+            options: options(SLOT_CHECKSUM, len, OPTION_TRANSPORT_SUM),
+            ..self.plan
+        })
+    }
+}
+
 /// What to write for a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Plan {
@@ -70,8 +106,22 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// For a frame, by the last one's if that suits.
+    #[inline]
+    pub(crate) fn like(last: &mut Option<Summed>, frame: &TxFrame) -> Result<Self, Unsupported> {
+        if let Some(plan) = last.as_ref().and_then(|last| last.plan(frame)) {
+            debug_assert_eq!(Ok(plan), Self::new(frame));
+            return Ok(plan);
+        }
+        let plan = Self::new(frame)?;
+        if let Some(summed) = Summed::of(frame, plan) {
+            *last = Some(summed);
+        }
+        Ok(plan)
+    }
+
     /// For a frame.
-    pub(crate) fn new(frame: &TxFrame) -> Result<Self, Unsupported> {
+    fn new(frame: &TxFrame) -> Result<Self, Unsupported> {
         let tag = frame.tag;
         let len = frame.chain.len();
         if !(ETHERNET_BYTES..=PAYLOAD_MAX).contains(&len) {

@@ -5,7 +5,7 @@ use hal::{DmaSource, PortCounters, Registers, Span};
 use intel::{TxRing, Words};
 use mbuf::{BLOCK_CAPACITY, Mbuf, Pool, TxFrame};
 
-use crate::offload::{self, Plan};
+use crate::offload::{self, Plan, Summed};
 use crate::{Error, descriptor, queue, segment};
 
 /// Parts of a frame at most: a packet of 64 KiB fits in buffers of ours. The card reads each
@@ -24,6 +24,7 @@ pub(crate) struct Transmitter<R: Registers> {
     pool: &'static (dyn Pool + Sync),
     /// What the card remembers.
     contexts: [Option<Words>; offload::SLOTS],
+    last: Option<Summed>,
 }
 
 impl<R: Registers> Transmitter<R> {
@@ -38,6 +39,7 @@ impl<R: Registers> Transmitter<R> {
             ring: TxRing::new(queue::new(memory, registers, place)?),
             pool,
             contexts: [None; offload::SLOTS],
+            last: None,
         })
     }
 
@@ -52,7 +54,7 @@ impl<R: Registers> Transmitter<R> {
         mut frame: TxFrame,
         counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
-        let Some(plan) = plan(&frame) else {
+        let Some(plan) = self.plan(&frame) else {
             counters.tx_unsupported += 1;
             return Err(frame);
         };
@@ -87,7 +89,7 @@ impl<R: Registers> Transmitter<R> {
     #[inline]
     fn describe(&mut self, frame: TxFrame, plan: Plan) {
         if let Some((slot, context)) = plan.context
-            && self.contexts[slot] != Some(context)
+            && !self.remembers(slot, context)
         {
             self.ring.push(context);
             self.contexts[slot] = Some(context);
@@ -106,6 +108,22 @@ impl<R: Registers> Transmitter<R> {
         self.ring.close(frame.chain);
     }
 
+    /// `None` for what the card can never send: nobody should ask for what the port's
+    /// capabilities do not promise.
+    #[inline]
+    fn plan(&mut self, frame: &TxFrame) -> Option<Plan> {
+        let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
+        let is_small = frame.chain.len() <= BYTES_MAX && frame.chain.iter().all(fits);
+        is_small.then(|| Plan::like(&mut self.last, frame).ok())?
+    }
+
+    /// Word by word: most frames have the context of the one before.
+    #[inline]
+    fn remembers(&self, slot: usize, [first, second]: Words) -> bool {
+        let known = self.contexts.get(slot).copied().flatten();
+        known.is_some_and(|known| known[0] == first && known[1] == second)
+    }
+
     /// Empties a queue that stands still, and has it work again.
     pub(crate) fn restart(&mut self, counters: &mut PortCounters) -> Result<(), Error> {
         if !queue::disable(self.ring.ring().registers()) {
@@ -115,14 +133,6 @@ impl<R: Registers> Transmitter<R> {
         self.ring.restart(counters).map_err(Error::Memory)?;
         self.start()
     }
-}
-
-/// `None` for what the card can never send: nobody should ask for what the port's
-/// capabilities do not promise.
-fn plan(frame: &TxFrame) -> Option<Plan> {
-    let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
-    let is_small = frame.chain.len() <= BYTES_MAX && frame.chain.iter().all(fits);
-    is_small.then(|| Plan::new(frame).ok()).flatten()
 }
 
 impl<R: Registers> Drop for Transmitter<R> {

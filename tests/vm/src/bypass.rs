@@ -101,7 +101,7 @@ const TICKS: &str = "awk '{print $14 + $15}' /proc/$!/stat";
 const TICKS_MAX: u64 = 25;
 
 /// It does not poll on and on.
-fn sleeps(shell: &mut Operator) -> Result<(), String> {
+pub fn sleeps(shell: &mut Operator) -> Result<(), String> {
     let ticks = number(shell, TICKS)?;
     shell.ask("sleep 5")?;
     let ticks = number(shell, TICKS)? - ticks;

@@ -3,7 +3,6 @@
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
 //! arms the card, and waits for the [`Interrupt`].
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 
 use base::{Duration, Instant};
@@ -24,8 +23,9 @@ pub struct Card {
     port: Box<dyn FramePort + Send>,
     interrupt: Arc<Interrupt>,
     buffers: &'static FreeList,
-    /// Frames that were taken and not handed out yet.
-    received: VecDeque<RxFrame>,
+    /// Frames that were taken from the card, and how many of them were handed out.
+    received: Vec<RxFrame>,
+    handed_out: usize,
     is_armed: bool,
     has_queued: bool,
     watched: Instant,
@@ -43,7 +43,8 @@ impl Card {
             port,
             interrupt,
             buffers,
-            received: VecDeque::with_capacity(BATCH_FRAMES),
+            received: Vec::with_capacity(BATCH_FRAMES),
+            handed_out: 0,
             is_armed: false,
             has_queued: false,
             watched: Instant::START,
@@ -118,16 +119,19 @@ impl FrameIo for Card {
         if now.since(self.watched) >= WATCH {
             self.watch(now);
         }
-        if self.received.is_empty() {
+        if self.handed_out == self.received.len() {
+            self.received.clear();
+            self.handed_out = 0;
             let received = &mut self.received;
             self.port
-                .receive(BATCH_FRAMES, &mut |frame| received.push_back(frame));
+                .receive(BATCH_FRAMES, &mut |frame| received.push(frame));
         }
     }
 
     #[inline]
     fn receive(&mut self) -> Option<RxFrame> {
-        let frame = self.received.pop_front()?;
+        let frame = std::mem::take(self.received.get_mut(self.handed_out)?);
+        self.handed_out += 1;
         self.counts.count(Count::Received);
         Some(frame)
     }
@@ -163,6 +167,6 @@ impl FrameIo for Card {
     fn arm(&mut self) -> bool {
         self.is_armed = true;
         self.interrupt.clear();
-        self.port.arm() || !self.received.is_empty()
+        self.port.arm() || self.handed_out != self.received.len()
     }
 }
