@@ -1,5 +1,5 @@
 // Calls that few programs make: kcmp(2), remap_file_pages(2), pkey_mprotect(2), syslog(2),
-// openat2(2), and advice about memory that not all memory takes.
+// openat2(2), advice about memory that not all memory takes, the auxiliary vector.
 #include <fcntl.h>
 #include <linux/openat2.h>
 #include <pthread.h>
@@ -9,6 +9,7 @@
 #include <sys/eventfd.h>
 #include <sys/klog.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
@@ -177,6 +178,23 @@ static void the_log_checks_what_it_is_asked(void) {
     CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
+// linux/prctl.h of this host may not know it yet.
+#ifndef PR_GET_AUXV
+#define PR_GET_AUXV 0x41555856
+#endif
+
+static void the_auxiliary_vector_is_told_as_far_as_there_is_room(void) {
+    unsigned long told[128] = {0}, listed[128];
+    int fd = open("/proc/self/auxv", O_RDONLY);
+    long bytes = read(fd, listed, sizeof listed);
+    CHECK(bytes > 0 && close(fd) == 0);
+    // Linux counts the room that it has for one, not what is in it.
+    CHECK(prctl(PR_GET_AUXV, told, sizeof *told, 0, 0) >= bytes && told[0] == listed[0] && !told[1]);
+    CHECK(prctl(PR_GET_AUXV, told, sizeof told, 0, 0) >= bytes && !memcmp(told, listed, bytes));
+    CHECK(fails(prctl(PR_GET_AUXV, told, sizeof told, 1, 0), EINVAL));
+    CHECK(fails(prctl(PR_GET_AUXV, NULL, sizeof told, 0, 0), EFAULT));
+}
+
 int main(void) {
     if (!mkdtemp(home) || chdir(home)) return 1;
     TEST(openings_are_compared);
@@ -188,6 +206,7 @@ int main(void) {
     TEST(a_directory_is_the_root_of_a_walk);
     TEST(files_say_what_they_are_not);
     TEST(the_log_checks_what_it_is_asked);
+    TEST(the_auxiliary_vector_is_told_as_far_as_there_is_room);
     if (unlink("f") || chdir("/") || rmdir(home)) return 1;
     return check_status();
 }

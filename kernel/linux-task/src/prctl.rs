@@ -10,7 +10,7 @@ use cred::{
 use linux_raw_sys::general::{__NR_arch_prctl, __NR_prctl, ARCH_SET_FS};
 use linux_raw_sys::prctl::{
     PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, PR_CAP_AMBIENT_IS_SET, PR_CAP_AMBIENT_LOWER,
-    PR_CAP_AMBIENT_RAISE, PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_GET_CHILD_SUBREAPER,
+    PR_CAP_AMBIENT_RAISE, PR_CAPBSET_DROP, PR_CAPBSET_READ, PR_GET_AUXV, PR_GET_CHILD_SUBREAPER,
     PR_GET_DUMPABLE, PR_GET_KEEPCAPS, PR_GET_NAME, PR_GET_NO_NEW_PRIVS, PR_GET_PDEATHSIG,
     PR_GET_SECCOMP, PR_GET_SECUREBITS, PR_GET_SPECULATION_CTRL, PR_GET_THP_DISABLE,
     PR_GET_TID_ADDRESS, PR_GET_TIMERSLACK, PR_GET_TIMING, PR_GET_TSC, PR_MCE_KILL,
@@ -87,6 +87,7 @@ fn prctl(call: Call<'_>) -> Outcome {
         PR_SET_VMA if value == PR_SET_VMA_ANON_NAME.into() => Ok(0),
         PR_SET_TIMERSLACK | PR_SET_PTRACER => Ok(0),
         PR_GET_TIMERSLACK => Ok(TIMER_SLACK_NS),
+        PR_GET_AUXV => auxiliary_vector(&call),
         PR_GET_SECCOMP => Ok(call.thread.seccomp.get().number()),
         PR_SET_SECCOMP => seccomp::set_by_prctl(&call),
         option => {
@@ -100,6 +101,17 @@ fn prctl(call: Call<'_>) -> Outcome {
 fn give<T: IntoBytes + Immutable>(call: &Call<'_>, value: T) -> Outcome {
     user::write(call.addr(1), value)?;
     Ok(0)
+}
+
+/// Writes as much of the auxiliary vector as there is room for; says how long it is.
+fn auxiliary_vector(call: &Call<'_>) -> Outcome {
+    unused(call, 3)?;
+    let vector = call.thread.process.image.lock().auxv.clone();
+    let bytes = vector.as_bytes();
+    let room = usize::try_from(call.arg(2)).unwrap_or(usize::MAX);
+    let shown = bytes.get(..room).unwrap_or(bytes);
+    user::copy_out(shown, call.addr(1))?;
+    Ok(bytes.len())
 }
 
 fn dumpable(call: &Call<'_>) -> Outcome {
