@@ -49,6 +49,17 @@ impl Stack {
     }
 }
 
+impl Stack {
+    /// Tells everybody on the link our IPv4 address (RFC 5227 2.3): who knew another station by it, or
+    /// none, sends to ours from now on.
+    pub fn announce<E: Env>(&mut self, env: &mut E) {
+        if let Some(own) = self.net.address {
+            self.context(env)
+                .send_arp_request(MacAddr::BROADCAST, own.addr());
+        }
+    }
+}
+
 impl<E: Env> Context<'_, E> {
     /// Asks `station`, or everybody, who has `ip`.
     pub fn send_arp_request(&mut self, station: MacAddr, ip: Ipv4Addr) {

@@ -1,11 +1,14 @@
 //! Two programs' stations on one wire, with the kernel's side of the rings simulated and a clock of the
 //! test's own.
 
+use std::net::Ipv4Addr;
+
 use base::Instant;
 use inet::Config;
 use rt::simulated::{SimulatedKernel, SimulatedRing};
 use rt::{Count, Exchange, FrameIo};
 use sietch_io::{Chain, Connection, Endpoint, Error, Event, QueueConfig, Station};
+use wire::{ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES};
 
 const PORT: u16 = 7;
 const CHUNKS: usize = 256;
@@ -283,5 +286,25 @@ fn addresses_have_a_network() {
     assert_eq!(config.link, "vnic0");
     for wrong in ["10.0.2.61", "10.0.2.61/33", "10.0.2/24", "/24", ""] {
         assert!(wrong.parse::<sietch_io::Address>().is_err(), "{wrong}");
+    }
+}
+
+#[test]
+fn a_station_tells_the_link_its_address_and_says_it_again() {
+    let mut host = Host::new(1);
+    let mut told = Vec::new();
+    for step in 0..5_000 {
+        host.station.turn(Instant::from_nanos(step * STEP_NANOS));
+        told.extend(host.sent());
+    }
+    assert_eq!(told.len(), 2);
+    for frame in told {
+        let arp = ArpRepr::parse(&frame[ETHERNET_HEADER_BYTES..]).unwrap();
+        assert_eq!(&frame[..6], &[0xff; 6]);
+        assert_eq!(arp.operation, ArpOperation::Request);
+        assert_eq!(
+            [arp.sender_ip, arp.target_ip],
+            [Ipv4Addr::new(10, 0, 0, 1); 2]
+        );
     }
 }

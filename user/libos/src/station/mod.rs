@@ -10,7 +10,7 @@ mod plain;
 
 use std::net::Ipv4Addr;
 
-use base::Instant;
+use base::{Duration, Instant};
 use inet::{Config, Offloads, Port, Stack, Stats};
 use mbuf::Mbuf;
 use rt::FrameIo;
@@ -25,10 +25,18 @@ pub const BATCH_FRAMES: usize = 64;
 /// Room for the headers of TCP over IPv6 over Ethernet, with options.
 const HEADROOM: usize = 128;
 
+/// An address is announced so often, and so long apart (RFC 5227 2.3: ANNOUNCE_NUM, ANNOUNCE_INTERVAL): the
+/// first time the link may not be up.
+const ANNOUNCEMENTS: u32 = 2;
+const ANNOUNCEMENTS_APART: Duration = Duration::from_secs(2);
+
 /// See the module.
 pub struct Station<P> {
     stack: Stack,
     world: World<P>,
+    /// How often the address is still to be announced, and when next.
+    announcements: u32,
+    announce_at: Instant,
 }
 
 impl<P: FrameIo> Station<P> {
@@ -48,13 +56,27 @@ impl<P: FrameIo> Station<P> {
         Self {
             stack,
             world: World::new(io),
+            announcements: 0,
+            announce_at: Instant::NEVER,
         }
     }
 
-    /// Gives it an address and a way to other networks.
+    /// Gives it an address and a way to other networks. The next turn tells the link of it.
     pub fn set_address(&mut self, address: Address, gateway: Option<Ipv4Addr>) {
         self.stack.set_address(Some(address.0));
         self.stack.set_gateway(gateway);
+        self.announcements = ANNOUNCEMENTS;
+        self.announce_at = Instant::START;
+    }
+
+    #[cold]
+    fn announce(&mut self) {
+        self.stack.announce(&mut self.world);
+        self.announcements -= 1;
+        self.announce_at = match self.announcements {
+            0 => Instant::NEVER,
+            _ => self.world.now + ANNOUNCEMENTS_APART,
+        };
     }
 
     /// One turn: takes back what is sent, receives a batch, gives buffers for the next ones, runs what
@@ -64,8 +86,11 @@ impl<P: FrameIo> Station<P> {
         self.world.io.begin(now);
         let taken = self.take_batch();
         self.world.io.end();
-        if self.next_deadline().is_some_and(|due| due <= now) {
+        if self.stack.next_deadline().is_some_and(|due| due <= now) {
             self.stack.expire(&mut self.world);
+        }
+        if self.announce_at <= now {
+            self.announce();
         }
         taken
     }
@@ -86,7 +111,11 @@ impl<P: FrameIo> Station<P> {
 
     /// Nothing is left to do until then.
     pub fn next_deadline(&self) -> Option<Instant> {
-        self.stack.next_deadline()
+        let due = self.stack.next_deadline();
+        match self.announcements {
+            0 => due,
+            _ => due.into_iter().chain([self.announce_at]).min(),
+        }
     }
 
     /// Whether the program has something to [receive](Self::receive).
