@@ -60,7 +60,7 @@ pub enum Difference {
 
 /// Whose network a server has.
 #[derive(Clone, Copy, PartialEq)]
-enum Network {
+pub enum Network {
     /// The kernel's, by its card.
     Card,
     /// The kernel's, by a VNIC.
@@ -71,7 +71,7 @@ enum Network {
 
 /// A machine of a table.
 #[derive(Clone, Copy)]
-struct Row {
+pub struct Row {
     name: &'static str,
     /// Flags of `sietch run`.
     flags: &'static [&'static str],
@@ -80,7 +80,7 @@ struct Row {
     address: Ipv4Addr,
 }
 
-const PLAIN: Row = Row {
+pub const PLAIN: Row = Row {
     name: "the card",
     flags: &[],
     network: Network::Card,
@@ -92,6 +92,22 @@ const OF_VNIC: Row = Row {
     network: Network::Vnic,
     address: VNIC,
     ..PLAIN
+};
+
+/// The machine's card, driven by the program.
+pub const OWN_CARD: Row = Row {
+    name: "virtio-net of its own, by `libsietch.so`",
+    flags: &CARD_FLAGS,
+    network: Network::Own(CARD),
+    ..OF_VNIC
+};
+
+/// A part of it.
+pub const OWN_FUNCTION: Row = Row {
+    name: "a virtual function of the 82576, by `libsietch.so`",
+    flags: &VF_FLAGS,
+    network: Network::Own(VF),
+    ..OF_VNIC
 };
 
 impl Difference {
@@ -115,18 +131,8 @@ impl Difference {
                     network: Network::Own(LINK),
                     ..OF_VNIC
                 },
-                Row {
-                    name: "virtio-net of its own, by `libsietch.so`",
-                    flags: &CARD_FLAGS,
-                    network: Network::Own(CARD),
-                    ..OF_VNIC
-                },
-                Row {
-                    name: "a virtual function of the 82576, by `libsietch.so`",
-                    flags: &VF_FLAGS,
-                    network: Network::Own(VF),
-                    ..OF_VNIC
-                },
+                OWN_CARD,
+                OWN_FUNCTION,
             ],
             Self::Iommu => vec![
                 PLAIN,
@@ -141,13 +147,11 @@ impl Difference {
 }
 
 /// One figure: its heading, and each function's instructions per request.
-type Figure = (String, Functions);
+pub type Figure = (String, Functions);
 
 /// The table, or the lists of functions behind it.
 pub fn count(difference: Difference, lists_functions: bool) -> Result<String, String> {
-    if !namespace::add_address(THIS_HOST) {
-        return Err(format!("{THIS_HOST} cannot be added to the tap interface."));
-    }
+    reach_vnic()?;
     let rows = difference.rows().into_iter().map(|row| {
         eprintln!("{}", row.name);
         let mut figures = echoes(row)?;
@@ -161,7 +165,16 @@ pub fn count(difference: Difference, lists_functions: bool) -> Result<String, St
     })
 }
 
-fn echoes(row: Row) -> Result<Vec<Figure>, String> {
+/// Gives this host an address in the VNIC's network.
+pub fn reach_vnic() -> Result<(), String> {
+    match namespace::add_address(THIS_HOST) {
+        true => Ok(()),
+        false => Err(format!("{THIS_HOST} cannot be added to the tap interface.")),
+    }
+}
+
+/// An echo with each window.
+pub fn echoes(row: Row) -> Result<Vec<Figure>, String> {
     let mut guest = boot(
         row,
         &format!("{}:/udp_echo", dynamic_server("udp_echo")?),
@@ -176,7 +189,8 @@ fn echoes(row: Row) -> Result<Vec<Figure>, String> {
     figures.collect()
 }
 
-fn requests(row: Row) -> Result<Vec<Figure>, String> {
+/// Each command of Redis.
+pub fn requests(row: Row) -> Result<Vec<Figure>, String> {
     let mut guest = boot(row, REDIS, &cards::SERVER)?;
     guest.wait_for_answer_at(row.address, cards::PORT, b"PING\r\n")?;
     let names = names(&mut guest, row)?;

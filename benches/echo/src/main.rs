@@ -18,7 +18,7 @@
 //! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
 //! `--bypass` what programs cost whose network is their own by `libsietch.so`;
 //! `--iommu` what it costs that devices are behind an IOMMU; `--rings` an echo by a program that moves
-//! a VNIC's frames itself (`rings`).
+//! a VNIC's frames itself (`rings`); `--own` puts all ways beside Linux and writes `docs/bench-bypass.md`.
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +28,7 @@ mod classes;
 mod echo;
 mod functions;
 mod names;
+mod own;
 mod page;
 mod rings;
 
@@ -55,6 +56,9 @@ struct Flags {
     /// Count what an IOMMU costs, and write no page
     #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass"])]
     iommu: bool,
+    /// Count an echo by programs whose network is their own, beside Linux, and write docs/bench-bypass.md
+    #[arg(long, conflicts_with_all = ["functions", "sietch", "beside", "bypass", "iommu", "rings"])]
+    own: bool,
     /// Count an echo by a program that owns a VNIC's rings, and write no page
     #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass", "iommu"])]
     rings: bool,
@@ -72,6 +76,12 @@ fn main() -> ExitCode {
 }
 
 fn count(flags: &Flags) -> Result<(), String> {
+    if flags.own {
+        bench_pair::set_up(&[Kernel::Cloud])?;
+        beside::reach_vnic()?;
+        print!("{}", own::write()?);
+        return Ok(());
+    }
     if flags.rings {
         bench_pair::set_up(&[])?;
         print!("{}", rings::count(flags.functions)?);

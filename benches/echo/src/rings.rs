@@ -12,9 +12,8 @@ use std::path::Path;
 use bench_pair::counter;
 use bench_pair::echo::Echo;
 use bench_pair::{System, build, example, server, tool};
-use qemu::namespace;
 
-use crate::beside::{CARD, CARD_FLAGS, VF, VF_FLAGS};
+use crate::beside::{self, CARD, CARD_FLAGS, VF, VF_FLAGS};
 use crate::classes::Rules;
 use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
 use crate::functions;
@@ -22,9 +21,8 @@ use crate::names::Names;
 use crate::page;
 
 const STATION: &str = "tests/programs/scenes/xdp_station.c";
-/// The VNIC's address, and this host's in its network.
+/// The program's address.
 const VNIC: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
-const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
 
 /// Instructions per echo of each way, with each window.
 type Ways = [Vec<Functions>; 5];
@@ -32,25 +30,30 @@ const NAMES: [&str; 5] = ["sockets", "rings", "native", "own card", "virtual fun
 
 /// The table, or the lists of functions behind it.
 pub fn count(lists_functions: bool) -> Result<String, String> {
-    if !namespace::add_address(THIS_HOST) {
-        return Err(format!("{THIS_HOST} cannot be added to the tap interface."));
-    }
+    beside::reach_vnic()?;
     let server = format!("ipadm create-addr -t -a {VNIC}/24 vnic0 && exec /echo");
     let station = format!("exec /echo vnic0 {VNIC}");
-    let native = example("sietch-io", "udp_echo")?;
-    let of_native = |kernel: &Path| Names::of_sietch_and_program(kernel, native.as_ref());
-    let on = |link: &str| format!("exec /echo {link} {VNIC}/24");
-    let ways = [
-        echoes(&[], &self::server("udp_echo")?, &server, Names::of_sietch)?,
-        echoes(&[], &build(STATION)?, &station, Names::of_sietch)?,
-        echoes(&[], &native, &on("vnic0"), of_native)?,
-        echoes(&CARD_FLAGS, &native, &on(CARD), of_native)?,
-        echoes(&VF_FLAGS, &native, &on(VF), of_native)?,
-    ];
+    let sockets = echoes(&[], &self::server("udp_echo")?, &server, Names::of_sietch)?;
+    let rings = echoes(&[], &build(STATION)?, &station, Names::of_sietch)?;
+    let over_vnic = native(&[], "vnic0")?;
+    let [card, function] = natives()?;
+    let ways = [sockets, rings, over_vnic, card, function];
     Ok(match lists_functions {
         true => lists(&ways),
         false => page::beside(NAMES, |way, window| ways[way].get(window)),
     })
+}
+
+/// The echo by native calls on a card of the program's own, and on a virtual function.
+pub fn natives() -> Result<[Vec<Functions>; 2], String> {
+    Ok([native(&CARD_FLAGS, CARD)?, native(&VF_FLAGS, VF)?])
+}
+
+fn native(flags: &[&str], link: &str) -> Result<Vec<Functions>, String> {
+    let program = example("sietch-io", "udp_echo")?;
+    let names = |kernel: &Path| Names::of_sietch_and_program(kernel, program.as_ref());
+    let start = format!("exec /echo {link} {VNIC}/24");
+    echoes(flags, &program, &start, names)
 }
 
 /// What an echo costs with each window, by a program that a line starts when the VNIC is there.

@@ -1,0 +1,168 @@
+//! Table 1 of Arrakis on this system: an echo by sockets of Linux and of Sietch, by sockets whose network is
+//! the program's (`libsietch.so`), and by native calls (`sietch-io`), on a card of the program's own and on a
+//! virtual function; and a request to Redis by the same ways. Writes `docs/bench-bypass.md`.
+
+use bench_pair::{Kernel, System, counter, page};
+use qemu::namespace::MACHINE;
+
+use crate::beside;
+use crate::cards::{self, COMMANDS};
+use crate::classes::Class;
+use crate::echo::{self, Functions, WINDOWS};
+use crate::rings;
+
+const PAGE: &str = "docs/bench-bypass.md";
+
+/// A way to the network, and instructions per echo with each window.
+type Way = (&'static str, Vec<Functions>);
+
+/// Counts, and writes the page; its tables.
+pub fn write() -> Result<String, String> {
+    let ways = ways()?;
+    let echoes = WINDOWS.iter().enumerate().map(|(index, window)| {
+        let columns: Vec<_> = ways
+            .iter()
+            .map(|(name, all)| (*name, &all[index]))
+            .collect();
+        format!("With {window} under way:\n\n{}\n", table(&columns))
+    });
+    let echoes: String = echoes.collect();
+    let requests = requests()?;
+    page::write(PAGE, &text(&echoes, &requests))?;
+    Ok(echoes + &requests)
+}
+
+fn ways() -> Result<Vec<Way>, String> {
+    let systems = echo::count(&System::BOTH)?;
+    let of = |system| {
+        let own = systems.iter().filter(|echoes| echoes.system == system);
+        own.map(|echoes| echoes.functions.clone()).collect()
+    };
+    let mut ways = vec![("Linux", of(System::Linux)), ("Sietch", of(System::Sietch))];
+    for (name, row) in [
+        ("`libsietch.so`, card", beside::OWN_CARD),
+        ("VF", beside::OWN_FUNCTION),
+    ] {
+        let figures = beside::echoes(row)?;
+        ways.push((
+            name,
+            figures
+                .into_iter()
+                .map(|(_, functions)| functions)
+                .collect(),
+        ));
+    }
+    let [card, function] = rings::natives()?;
+    ways.extend([("native, card", card), ("VF", function)]);
+    Ok(ways)
+}
+
+fn total(functions: &Functions) -> f64 {
+    functions.values().sum()
+}
+
+/// Each class, the total, and what that is of the first column's.
+fn table(columns: &[(&str, &Functions)]) -> String {
+    let names = columns.iter().map(|(name, _)| format!(" {name} |"));
+    let mut text = format!(
+        "| instructions per echo |{}\n|---|",
+        names.collect::<String>()
+    );
+    text += &"---:|".repeat(columns.len());
+    text += "\n";
+    for class in Class::ALL {
+        let sums = columns.iter().map(|(_, functions)| {
+            let own = functions.iter().filter(|((its, _), _)| *its == class);
+            format!(" {:.0} |", own.map(|(_, count)| count).sum::<f64>())
+        });
+        text += &format!("| {} |{}\n", class.name(), sums.collect::<String>());
+    }
+    let totals: Vec<f64> = columns.iter().map(|(_, its)| total(its)).collect();
+    let first = totals.first().copied().unwrap_or_default();
+    let all: String = totals
+        .iter()
+        .map(|total| format!(" {total:.0} |"))
+        .collect();
+    let to_first = totals
+        .iter()
+        .map(|total| format!(" {:.3} |", total / first));
+    text + &format!(
+        "| **total** |{all}\n| to the first |{}\n",
+        to_first.collect::<String>()
+    )
+}
+
+/// Redis by each way, its own instructions included.
+fn requests() -> Result<String, String> {
+    let mut rows = vec![("Linux", of_linux()?)];
+    for (name, row) in [
+        ("Sietch", beside::PLAIN),
+        ("`libsietch.so`, a card of its own", beside::OWN_CARD),
+        ("`libsietch.so`, a virtual function", beside::OWN_FUNCTION),
+    ] {
+        let figures = beside::requests(row)?;
+        rows.push((name, figures.iter().map(|(_, its)| total(its)).collect()));
+    }
+    let mut text = String::from("| instructions per request |");
+    for command in COMMANDS {
+        text += &format!(" {command} | to Linux |");
+    }
+    text += "\n|---|---:|---:|---:|---:|\n";
+    let first = rows[0].1.clone();
+    for (name, figures) in rows {
+        text += &format!("| {name} |");
+        for (figure, first) in figures.iter().zip(&first) {
+            text += &format!(" {figure:.0} | {:.3} |", figure / first);
+        }
+        text += "\n";
+    }
+    Ok(text)
+}
+
+fn of_linux() -> Result<Vec<f64>, String> {
+    eprintln!("Redis on Linux");
+    let args = [&["-m", "512M"], &cards::SERVER[..]].concat();
+    let mut guest = counter::boot(System::Linux, &args)?;
+    guest.wait_for_answer(cards::PORT, b"PING\r\n")?;
+    let of_command = |command| {
+        let counts = cards::under_load(MACHINE, command)?;
+        Ok(counts.total() as f64 / f64::from(cards::REQUESTS))
+    };
+    COMMANDS.into_iter().map(of_command).collect()
+}
+
+fn text(echoes: &str, requests: &str) -> String {
+    format!(
+        "# What an echo costs whose network is the program's\n\n\
+        `cargo run --release -p bench-echo -- --own` wrote this page on {date}: Table 1 of \"Arrakis: The Operating\n\
+        System is the Control Plane\" (OSDI 2014) on this system, in all instructions of the machine for a UDP echo\n\
+        of 64 bytes, one CPU. [bench-echo.md](bench-echo.md) says how they are counted and what the rows mean. Linux\n\
+        and Sietch are sockets over virtio-net; then come unmodified programs behind [`libsietch.so`](bypass.md), and\n\
+        native calls of [`sietch-io`](libos.md), each on a virtio-net of the program's own and on a virtual function\n\
+        (VF) of the 82576. What stands there under *kernel crossing* is the loop around the stack: while datagrams\n\
+        come, no call is made.\n\n\
+        - {qemu}\n- Linux: {linux}, `mitigations=off`\n\n{echoes}\n\
+        Arrakis has 0.43 for sockets and 0.11 for native calls, in time and to Linux 3.8. What an emulated card\n\
+        itself does is not among the guest's instructions, nor what a register costs: under a hypervisor each access\n\
+        to one is an exit. A turn, which serves as many datagrams as there are, has two.\n\n\
+        ## Redis\n\n\
+        `redis-benchmark -c 50` on the host, instructions of Redis included:\n\n{requests}",
+        date = page::date(),
+        qemu = page::qemu(),
+        linux = page::linux(Kernel::Cloud),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_compared_with_the_first_column() {
+        let functions = |count| Functions::from([((Class::StackIn, "a".to_string()), count)]);
+        let (linux, ours) = (functions(200.0), functions(50.0));
+        let text = table(&[("Linux", &linux), ("ours", &ours)]);
+        assert!(text.contains("| network stack, in | 200 | 50 |"), "{text}");
+        assert!(text.contains("| to the first | 1.000 | 0.250 |"), "{text}");
+    }
+}
