@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
+use std::path::Path;
 
 use crate::Test;
 use crate::build;
@@ -10,6 +11,7 @@ use crate::guest::{Setup, write_file};
 use crate::http::{self, Connections};
 use crate::links::{number, operator_with};
 use crate::memcached;
+use crate::native_io::{client_of, exchange};
 use crate::operator::Operator;
 use crate::redis::benchmark;
 use crate::resp::Redis;
@@ -37,6 +39,10 @@ pub const TESTS: &[Test] = &[
         serves_nginx,
     ),
     (
+        "a program by libsietch.so that passes many datagrams a call echoes all",
+        echoes_many,
+    ),
+    (
         "a program whose link libsietch.so cannot have is told so, and has the kernel's sockets",
         falls_back,
     ),
@@ -46,6 +52,7 @@ const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
 const REDIS: u16 = 6379;
 const MEMCACHED: u16 = 11211;
 const HTTP: u16 = 80;
+const ECHO: u16 = 7;
 
 /// A machine with a VNIC for `program`, and the library.
 fn operator(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
@@ -91,6 +98,22 @@ fn serves_redis(setup: &Setup) -> Result<(), String> {
     }
     benchmark(&shell.guest, address, &["-n", "2000", "-c", "50"])?;
     sleeps(&mut shell)?;
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn echoes_many(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new("tests/programs/scenes/mmsg_echo.c"))?;
+    let program = format!("{}:/bin/mmsg_echo", program.display());
+    let mut shell = operator(setup, &[&program])?;
+    start(&mut shell, "mmsg_echo", "serving")?;
+    let socket = client_of(ECHO)?;
+    for (len, count) in [(0, 1), (1472, 1), (64, 40), (1000, 32)] {
+        exchange(&socket, len, count)?;
+    }
     shell.ask("kill $!; wait $!")?;
     shell.leave().map(drop)
 }

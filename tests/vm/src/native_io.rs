@@ -99,7 +99,8 @@ fn client() -> Result<UdpSocket, String> {
     client_of(ECHO)
 }
 
-fn client_of(port: u16) -> Result<UdpSocket, String> {
+/// A socket to a port of the program's.
+pub fn client_of(port: u16) -> Result<UdpSocket, String> {
     let bound = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
         socket.connect((PROGRAM, port))?;
         socket.set_read_timeout(Some(Duration::from_secs(2)))?;
@@ -109,7 +110,7 @@ fn client_of(port: u16) -> Result<UdpSocket, String> {
 }
 
 /// So many datagrams sent at once come back as they were; a host that is busy may lose some.
-fn exchange(socket: &UdpSocket, len: usize, count: usize) -> Result<(), String> {
+pub fn exchange(socket: &UdpSocket, len: usize, count: usize) -> Result<(), String> {
     let datagram = |number: usize| -> Vec<u8> { (0..len).map(|at| (at + number) as u8).collect() };
     for _ in 0..ATTEMPTS {
         let sent = (0..count).try_for_each(|number| socket.send(&datagram(number)).map(drop));

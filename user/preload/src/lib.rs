@@ -14,7 +14,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `sockets`, `reading`, `writing`, `descriptors`, `sets`, `polls`, `files` | the functions that programs call |
+//! | `sockets`, `reading`, `writing`, `messages`, `descriptors`, `sets`, `polls`, `files` | the functions that programs call |
 //! | `transfer` | bytes as their flags say |
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
@@ -50,6 +50,7 @@ mod files;
 mod fork;
 mod keeper;
 mod memory;
+mod messages;
 mod next;
 mod numbers;
 mod patience;

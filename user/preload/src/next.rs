@@ -1,6 +1,6 @@
 //! The functions of the C library that ours stand in front of.
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
 use std::marker::PhantomData;
 use std::mem;
 use std::process;
@@ -8,7 +8,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
-    epoll_event, fd_set, iovec, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
+    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
     socklen_t, ssize_t, timespec, timeval,
 };
 
@@ -90,10 +90,12 @@ behind! {
     readv: fn(c_int, *const iovec, c_int) -> ssize_t;
     recvfrom: fn(c_int, *mut c_void, size_t, c_int, NameAt, LenAt) -> ssize_t;
     recvmsg: fn(c_int, *mut msghdr, c_int) -> ssize_t;
+    recvmmsg: fn(c_int, *mut mmsghdr, c_uint, c_int, *mut timespec) -> c_int;
     write: fn(c_int, *const c_void, size_t) -> ssize_t;
     writev: fn(c_int, *const iovec, c_int) -> ssize_t;
     sendto: fn(c_int, *const c_void, size_t, c_int, Name, socklen_t) -> ssize_t;
     sendmsg: fn(c_int, *const msghdr, c_int) -> ssize_t;
+    sendmmsg: fn(c_int, *mut mmsghdr, c_uint, c_int) -> c_int;
     sendfile: fn(c_int, c_int, *mut off_t, size_t) -> ssize_t;
     epoll_create1: fn(c_int) -> c_int;
     epoll_ctl: fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
