@@ -124,10 +124,14 @@ fn change(frame: &mut Vec<u8>, random: &mut Random) {
         _ => {}
     }
     if random.below(3) != 0 && frame.len() >= UDP_AT {
-        frame[IP_SUM_AT..IP_SUM_AT + 2].fill(0);
-        let sum = Sum::new().bytes(&frame[IP_AT..UDP_AT]).checksum();
-        frame[IP_SUM_AT..IP_SUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
+        sum_header(frame);
     }
+}
+
+fn sum_header(frame: &mut [u8]) {
+    frame[IP_SUM_AT..IP_SUM_AT + 2].fill(0);
+    let sum = Sum::new().bytes(&frame[IP_AT..UDP_AT]).checksum();
+    frame[IP_SUM_AT..IP_SUM_AT + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 #[test]
@@ -203,6 +207,18 @@ fn a_host_with_another_address_takes_no_more_of_a_flow() {
     server.host.stack.set_address(moved);
     assert_eq!(server.receive(&frame_of(b"stray"), false), []);
     assert_eq!(server.drops(DropReason::WrongAddress), 1);
+}
+
+#[test]
+fn a_first_fragment_is_no_datagram_however_often_it_comes() {
+    let mut server = Server::new();
+    let mut frame = frame_of(b"more follows");
+    frame[IP_AT + 6] |= 0x20;
+    for packet in 1..5 {
+        frame[IP_AT + 5] = packet;
+        sum_header(&mut frame);
+        assert_eq!(server.receive(&frame, true), []);
+    }
 }
 
 #[test]
