@@ -212,7 +212,7 @@ fn a_host_with_another_address_takes_no_more_of_a_flow() {
 #[test]
 fn a_first_fragment_is_no_datagram_however_often_it_comes() {
     let mut server = Server::new();
-    let mut frame = frame_of(b"more follows");
+    let mut frame = frame_of(b"more follows ...");
     frame[IP_AT + 6] |= 0x20;
     for packet in 1..5 {
         frame[IP_AT + 5] = packet;
