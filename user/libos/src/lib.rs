@@ -63,6 +63,7 @@ mod world;
 pub use config::{Address, NoAddress, QueueConfig};
 pub use doorbell::Doorbell;
 pub use event::Event;
+pub use hal::PortCounters;
 pub use inet::{Endpoint, Error, Stats};
 pub use mbuf::{Chain, Mbuf};
 pub use queue::Queue;

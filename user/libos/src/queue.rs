@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::time::Duration;
 
 use base::Instant;
+use hal::PortCounters;
 use inet::{Endpoint, Error, Stats};
 use mbuf::{Chain, Mbuf};
 use rt::{AnyIo, Counts, FrameIo};
@@ -163,6 +164,11 @@ impl Queue {
     /// What happened to frames.
     pub fn counts(&mut self) -> Counts {
         self.station.io().counts().clone()
+    }
+
+    /// What the driver of the program's own card counted, drops among it.
+    pub fn port_counters(&mut self) -> Option<PortCounters> {
+        self.station.io().port_counters()
     }
 
     /// What the stack did and dropped.

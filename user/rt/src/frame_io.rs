@@ -2,7 +2,7 @@
 //! ([`Exchange`](crate::Exchange)), or a driver in the program ([`Card`](crate::Card)).
 
 use base::{Instant, SharedMemory};
-use hal::Capabilities;
+use hal::{Capabilities, PortCounters};
 use mbuf::{Chain, Mbuf, Pool, RxFrame, TxFrame};
 
 use crate::card::Card;
@@ -135,6 +135,14 @@ macro_rules! of_either {
 }
 
 impl AnyIo {
+    /// What the driver of a card counted.
+    pub fn port_counters(&mut self) -> Option<PortCounters> {
+        match self {
+            Self::Rings(_) => None,
+            Self::Card(card) => Some(card.port_counters()),
+        }
+    }
+
     /// What happened to frames so far.
     pub fn counts(&self) -> &Counts {
         of_either!(self, io => io.counts())

@@ -78,7 +78,10 @@ impl Function {
 
 /// The name of the group: the number that a link of the function's folder ends with.
 fn group_of(name: &str) -> io::Result<String> {
-    let link = fs::read_link(format!("/sys/bus/pci/devices/{name}/iommu_group"))?;
+    let link = fs::read_link(format!("/sys/bus/pci/devices/{name}/iommu_group")).map_err(|error| {
+        let reason = "no program may have it: there is no such function, or no IOMMU before it (--iommu)";
+        io::Error::new(error.kind(), reason)
+    })?;
     let number = link.file_name().and_then(|name| name.to_str());
     number
         .map(str::to_owned)
