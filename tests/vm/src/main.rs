@@ -120,10 +120,21 @@ fn ours(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
     if setup.is_linux() { &[] } else { tests }
 }
 
-/// Tests that take minutes and that one CPU more or less is not the point of: the short form runs them with
-/// several.
-fn once(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
-    if setup.is_long() || setup.cpus() != "1" {
+/// How many CPUs a machine has.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cpus {
+    One,
+    Several,
+}
+
+/// Tests that take long and that one CPU more or less is not the point of: the short form runs them once. Which
+/// with one CPU and which with several, so that either run takes as long as the other.
+fn once(setup: &Setup, with: Cpus, tests: &'static [Test]) -> &'static [Test] {
+    let cpus = match setup.cpus() {
+        "1" => Cpus::One,
+        _ => Cpus::Several,
+    };
+    if setup.is_long() || cpus == with {
         tests
     } else {
         &[]
@@ -131,12 +142,14 @@ fn once(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
 }
 
 /// Tests that measure a rate, a clock or a load, and want the host to themselves.
-const FOR_QUIET_HOST: [&[Test]; 4] = [
-    rings::TESTS_OF_LOAD,
-    lone_frames::TESTS,
-    clocks::TESTS,
-    link_checks::TESTS,
-];
+fn suites_for_quiet_host(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
+        rings::TESTS_OF_LOAD,
+        lone_frames::TESTS,
+        once(setup, Cpus::Several, clocks::TESTS),
+        link_checks::TESTS,
+    ]
+}
 
 /// The other tests of what only runs in a machine, in the order in which they run: servers and their like.
 fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
@@ -159,8 +172,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         relayed::TESTS,
         pressure::TESTS,
         handshakes::TESTS,
-        exhaustion::TESTS,
-        once(setup, exhaustion::TESTS_OF_128_MIB),
+        once(setup, Cpus::One, exhaustion::TESTS),
+        once(setup, Cpus::Several, exhaustion::TESTS_OF_128_MIB),
         deafness::TESTS,
         numa::TESTS,
         many_cpus::TESTS,
@@ -173,13 +186,13 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         python::TESTS,
         go::TESTS,
         node::TESTS,
-        once(setup, java::TESTS),
+        once(setup, Cpus::Several, java::TESTS),
         tokio::TESTS,
         haproxy::TESTS,
         etcd::TESTS,
-        once(setup, postgres::TESTS),
-        once(setup, mariadb::TESTS),
-        once(setup, rabbitmq::TESTS),
+        once(setup, Cpus::Several, postgres::TESTS),
+        once(setup, Cpus::Several, mariadb::TESTS),
+        once(setup, Cpus::One, rabbitmq::TESTS),
         netlink::TESTS,
         netstat::TESTS,
         sysctl::TESTS,
@@ -198,8 +211,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, streams::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, firmware::TESTS),
-        // Bochs has one CPU always.
-        ours(setup, once(setup, bochs::TESTS)),
+        ours(setup, once(setup, Cpus::One, bochs::TESTS)),
         ours(setup, shell::TESTS_OF_PORTS),
         stretch::TESTS,
         tcpdump::TESTS,
@@ -207,6 +219,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         perf::TESTS,
         ping::TESTS,
         links::TESTS,
+        once(setup, Cpus::One, links::TESTS_OF_MANY),
         beside::TESTS,
         card_filters::TESTS,
         link_counts::TESTS,
@@ -224,10 +237,11 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
 /// The suites for the host as it is.
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
     let busy = [suites_of_servers(setup), suites_of_tools(setup)].concat();
+    let quiet = suites_for_quiet_host(setup);
     match setup.host() {
         Some(Host::Busy) => busy,
-        Some(Host::Quiet) => FOR_QUIET_HOST.into(),
-        None => [&busy[..], &FOR_QUIET_HOST].concat(),
+        Some(Host::Quiet) => quiet,
+        None => [busy, quiet].concat(),
     }
 }
 
