@@ -144,7 +144,9 @@ impl Ledger {
     #[inline]
     pub fn bill(&mut self, before: usize, now: usize) {
         self.held = self.held - before + now;
-        self.holders = self.holders + usize::from(now != 0) - usize::from(before != 0);
+        if (now == 0) != (before == 0) {
+            self.holders = self.holders + usize::from(now != 0) - usize::from(before != 0);
+        }
         if self.held.abs_diff(self.told.0) >= QUANTUM {
             self.tell();
         }

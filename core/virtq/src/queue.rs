@@ -139,6 +139,21 @@ impl Queue {
         self.indirect_parts
     }
 
+    /// Adds a chain of one part, as most are: as [`add`](Self::add), without a walk.
+    #[inline]
+    pub fn add_one(&mut self, part: Part) -> Result<Token, AddError> {
+        if self.broken {
+            return Err(AddError::Broken);
+        }
+        if self.shadow.free() == 0 {
+            return Err(AddError::Full);
+        }
+        let at = self.shadow.first_free();
+        let (span, access, room) = part.unpack();
+        self.rings.write_descriptor(at, span, access, 0);
+        Ok(self.commit(1, at, room))
+    }
+
     /// Adds a chain, one descriptor a part. The device sees it after
     /// [`publish`](Self::publish).
     #[inline]

@@ -117,12 +117,18 @@ impl Shadow {
         Token(head)
     }
 
+    /// The free list follows the last of `parts` descriptors from `head` on.
+    fn free_behind(&mut self, head: u16, parts: u16) {
+        let last = (1..parts).fold(head, |at, _| self.after(at));
+        self.slots[usize::from(last)].next = self.first_free;
+    }
+
     /// Checks a completion and frees its chain.
     #[inline]
     pub(crate) fn complete(&mut self, id: u32, written: u32) -> Result<Token, QueueError> {
         let slot = self
             .slots
-            .get(id as usize)
+            .get_mut(id as usize)
             .ok_or(QueueError::NoSuchChain(id))?;
         let (head, parts, room) = (id as u16, slot.parts, slot.room);
         if parts == 0 {
@@ -134,9 +140,11 @@ impl Shadow {
                 room,
             });
         }
-        let last = (1..parts).fold(head, |at, _| self.after(at));
-        self.slots[usize::from(last)].next = self.first_free;
-        self.slots[usize::from(head)].parts = 0;
+        slot.parts = 0;
+        match parts {
+            1 => slot.next = self.first_free,
+            _ => self.free_behind(head, parts),
+        }
         self.first_free = head;
         self.free += parts;
         self.in_flight -= 1;

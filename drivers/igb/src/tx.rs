@@ -95,17 +95,23 @@ impl<R: Registers> Transmitter<R> {
             self.contexts[slot] = Some(context);
         }
         let mut left = frame.chain.parts();
-        for part in frame.chain.iter() {
-            left -= 1;
-            let is_last = left == 0;
-            self.ring.push(descriptor::data(
-                Span::of(part),
-                is_last,
-                plan.commands,
-                plan.options,
-            ));
+        match frame.chain.front() {
+            Some(only) if left == 1 => self.describe_part(only, true, plan),
+            _ => {
+                for part in frame.chain.iter() {
+                    left -= 1;
+                    self.describe_part(part, left == 0, plan);
+                }
+            }
         }
         self.ring.close(frame.chain);
+    }
+
+    #[inline]
+    fn describe_part(&mut self, part: &Mbuf, is_last: bool, plan: Plan) {
+        let span = Span::of(part);
+        let words = descriptor::data(span, is_last, plan.commands, plan.options);
+        self.ring.push(words);
     }
 
     /// `None` for what the card can never send: nobody should ask for what the port's
@@ -113,7 +119,9 @@ impl<R: Registers> Transmitter<R> {
     #[inline]
     fn plan(&mut self, frame: &TxFrame) -> Option<Plan> {
         let fits = |part: &Mbuf| Span::of(part).len() <= descriptor::DATA_BYTES_MAX;
-        let is_small = frame.chain.len() <= BYTES_MAX && frame.chain.iter().all(fits);
+        let len = frame.chain.len();
+        let is_small = len <= BYTES_MAX
+            && (len <= descriptor::DATA_BYTES_MAX as usize || frame.chain.iter().all(fits));
         is_small.then(|| Plan::like(&mut self.last, frame).ok())?
     }
 

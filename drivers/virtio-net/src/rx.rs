@@ -191,7 +191,7 @@ impl Receiver {
     /// Adds an empty buffer to the ring.
     #[inline]
     fn post(&mut self, buffer: Mbuf) -> bool {
-        match self.queue.add([Part::Write(Span::room_of(&buffer))]) {
+        match self.queue.add_one(Part::Write(Span::room_of(&buffer))) {
             Ok(token) => {
                 self.buffers[token.index()] = Some(buffer);
                 self.unshown += 1;

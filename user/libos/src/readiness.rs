@@ -1,7 +1,7 @@
 //! Which sockets may have something for the program, in the order in which it came.
 //!
-//! A socket stands in the list once, until it has nothing more; one that was closed meanwhile is
-//! passed over. So the list is no longer than the sockets that there are, and those closed in one
+//! A socket stands in the list once, until it has nothing more; one that was closed meanwhile has
+//! nothing. So the list is no longer than the sockets that there are, and those closed in one
 //! batch. Connections that no listener has handed out yet are not known here: what happens to them is
 //! asked for when they are.
 //!
@@ -11,15 +11,15 @@ use std::collections::VecDeque;
 
 use inet::SocketId;
 
-/// What is known of a socket.
-#[derive(Clone, Copy, Debug)]
+/// What a socket is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Datagrams.
     Udp,
     /// Peers connect to it.
     Listener,
     /// A stream.
-    Stream(Stream),
+    Stream,
     /// One whose owner asks the stack itself.
     Plain,
 }
@@ -38,6 +38,8 @@ pub struct Stream {
 struct Known {
     id: SocketId,
     kind: Kind,
+    /// Of a stream.
+    stream: Stream,
     is_listed: bool,
 }
 
@@ -46,7 +48,7 @@ struct Known {
 pub struct Readiness {
     /// By their slots in the stack, which are few and dense.
     sockets: Vec<Option<Known>>,
-    list: VecDeque<SocketId>,
+    list: VecDeque<(SocketId, Kind)>,
     /// The plain ones.
     changed: VecDeque<SocketId>,
 }
@@ -60,6 +62,7 @@ impl Readiness {
         self.sockets[id.index()] = Some(Known {
             id,
             kind,
+            stream: Stream::default(),
             is_listed: false,
         });
     }
@@ -86,7 +89,7 @@ impl Readiness {
             known.is_listed = true;
             match known.kind {
                 Kind::Plain => self.changed.push_back(id),
-                _ => self.list.push_back(id),
+                kind => self.list.push_back((id, kind)),
             }
         }
     }
@@ -109,31 +112,24 @@ impl Readiness {
         self.list.is_empty()
     }
 
-    /// The first one that may have something, and what it is. It stays the first.
+    /// The first one that may have something, and what it is. It stays the first. It may be closed: the stack
+    /// says so.
     #[inline]
-    pub fn first(&mut self) -> Option<(SocketId, Kind)> {
-        loop {
-            let id = *self.list.front()?;
-            if let Some(known) = self.known(id) {
-                return Some((id, known.kind));
-            }
-            self.list.pop_front();
-        }
+    pub fn first(&self) -> Option<(SocketId, Kind)> {
+        self.list.front().copied()
     }
 
     /// The first one has nothing more.
     pub fn pop(&mut self) {
-        let id = self.list.pop_front();
-        if let Some(known) = id.and_then(|id| self.known(id)) {
+        let first = self.list.pop_front();
+        if let Some(known) = first.and_then(|(id, _)| self.known(id)) {
             known.is_listed = false;
         }
     }
 
-    /// What is known of a stream.
+    /// What is known of a stream that is not closed.
     pub fn stream(&mut self, id: SocketId) -> Option<&mut Stream> {
-        match &mut self.known(id)?.kind {
-            Kind::Stream(stream) => Some(stream),
-            _ => None,
-        }
+        let known = self.known(id)?;
+        (known.kind == Kind::Stream).then_some(&mut known.stream)
     }
 }

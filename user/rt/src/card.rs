@@ -13,8 +13,6 @@ use crate::exchange::{Count, Counts};
 use crate::frame_io::FrameIo;
 use crate::vfio::Interrupt;
 
-/// Frames that are taken from the card at once.
-const BATCH_FRAMES: usize = 64;
 /// How often the transmit queue is looked after.
 const WATCH: Duration = Duration::from_secs(1);
 
@@ -23,9 +21,6 @@ pub struct Card {
     port: Box<dyn FramePort + Send>,
     interrupt: Arc<Interrupt>,
     buffers: &'static FreeList,
-    /// Frames that were taken from the card, and how many of them were handed out.
-    received: Vec<RxFrame>,
-    handed_out: usize,
     is_armed: bool,
     has_queued: bool,
     watched: Instant,
@@ -43,8 +38,6 @@ impl Card {
             port,
             interrupt,
             buffers,
-            received: Vec::with_capacity(BATCH_FRAMES),
-            handed_out: 0,
             is_armed: false,
             has_queued: false,
             watched: Instant::START,
@@ -119,21 +112,14 @@ impl FrameIo for Card {
         if now.since(self.watched) >= WATCH {
             self.watch(now);
         }
-        if self.handed_out == self.received.len() {
-            self.received.clear();
-            self.handed_out = 0;
-            let received = &mut self.received;
-            self.port
-                .receive(BATCH_FRAMES, &mut |frame| received.push(frame));
-        }
     }
 
     #[inline]
-    fn receive(&mut self) -> Option<RxFrame> {
-        let frame = std::mem::take(self.received.get_mut(self.handed_out)?);
-        self.handed_out += 1;
-        self.counts.count(Count::Received);
-        Some(frame)
+    fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>) {
+        let had = frames.len();
+        self.port.receive(most, &mut |frame| frames.push(frame));
+        self.counts
+            .add(Count::Received, (frames.len() - had) as u64);
     }
 
     /// The driver has given buffers already.
@@ -167,6 +153,6 @@ impl FrameIo for Card {
     fn arm(&mut self) -> bool {
         self.is_armed = true;
         self.interrupt.clear();
-        self.port.arm() || self.handed_out != self.received.len()
+        self.port.arm()
     }
 }

@@ -9,8 +9,7 @@ use crate::card::Card;
 use crate::exchange::{Counts, Exchange};
 use crate::ring::RingMemory;
 
-/// Frames and packet memory. A turn is [`begin`](Self::begin), [`receive`](Self::receive) until it has enough,
-/// [`end`](Self::end); frames are sent at any time, and leave with [`flush`](Self::flush).
+/// Frames and packet memory. A turn is [`begin`](Self::begin), [`receive`](Self::receive), [`end`](Self::end); frames are sent at any time, and leave with [`flush`](Self::flush).
 pub trait FrameIo {
     /// What it does in a stack's stead.
     fn capabilities(&self) -> Capabilities;
@@ -30,8 +29,8 @@ pub trait FrameIo {
     /// Begins a turn, and takes back what is sent.
     fn begin(&mut self, now: Instant);
 
-    /// The next received frame.
-    fn receive(&mut self) -> Option<RxFrame>;
+    /// Puts received frames at the end of `frames`, at most `most`.
+    fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>);
 
     /// Gives buffers for the next ones.
     fn end(&mut self);
@@ -80,12 +79,12 @@ impl<M: SharedMemory> FrameIo for Exchange<M> {
     }
 
     #[inline]
-    fn receive(&mut self) -> Option<RxFrame> {
-        let frame = self.take()?;
-        Some(RxFrame {
+    fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>) {
+        let taken = (0..most).map_while(|_| self.take());
+        frames.extend(taken.map(|frame| RxFrame {
             chain: Chain::from(frame),
             ..RxFrame::default()
-        })
+        }));
     }
 
     /// Also after a turn without a frame: there are none while no chunk is there, and one may have come home.
@@ -180,8 +179,8 @@ impl FrameIo for AnyIo {
     }
 
     #[inline]
-    fn receive(&mut self) -> Option<RxFrame> {
-        of_either!(self, io => io.receive())
+    fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>) {
+        of_either!(self, io => io.receive(most, frames));
     }
 
     #[inline]

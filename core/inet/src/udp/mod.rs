@@ -195,6 +195,7 @@ impl UdpSocket {
         pushed
     }
 
+    #[inline]
     fn push_within_memory(&mut self, net: &mut Net, datagram: Datagram) -> Result<(), DropReason> {
         let (before, charge) = (self.queued_bytes, Self::charge(&datagram));
         if net.udp_room(before) < charge && (before != 0 || net.is_scarce) {
@@ -205,6 +206,7 @@ impl UdpSocket {
         Ok(())
     }
 
+    #[inline]
     fn push_within_buffer(&mut self, datagram: Datagram, charge: usize) -> Result<(), DropReason> {
         if self.queued_bytes + charge > self.bytes_max() && !self.queue.is_empty() {
             return Err(DropReason::QueueFull);
@@ -226,6 +228,7 @@ impl UdpSocket {
         Ok(())
     }
 
+    #[inline]
     pub fn pop(&mut self, net: &mut Net) -> Option<Datagram> {
         let datagram = self.queue.pop_front()?;
         let before = self.queued_bytes;

@@ -7,7 +7,7 @@ use mbuf::Chain;
 use rt::FrameIo;
 
 use super::Station;
-use crate::readiness::{Kind, Stream};
+use crate::readiness::Kind;
 use crate::socket::{Connection, Listener, UdpSocket};
 
 impl<P: FrameIo> Station<P> {
@@ -36,11 +36,10 @@ impl<P: FrameIo> Station<P> {
 
     /// Asks a peer; [`Event::Connected`] or [`Event::Lost`] follows.
     pub fn connect(&mut self, to: Endpoint) -> Result<Connection, Error> {
-        let stream = Stream {
-            is_connecting: true,
-            ..Stream::default()
-        };
-        let id = self.open(Transport::Tcp, 0, Kind::Stream(stream))?;
+        let id = self.open(Transport::Tcp, 0, Kind::Stream)?;
+        if let Some(stream) = self.world.readiness.stream(id) {
+            stream.is_connecting = true;
+        }
         self.stack.connect(&mut self.world, id, to)?;
         Ok(Connection(id))
     }

@@ -18,7 +18,7 @@ impl<P: FrameIo> Station<P> {
             let event = match kind {
                 Kind::Udp => self.datagram(UdpSocket(id)),
                 Kind::Listener => self.accept(Listener(id)),
-                Kind::Stream(stream) => self.stream_event(Connection(id), stream),
+                Kind::Stream => self.stream_event(Connection(id)),
                 // These have a list of their own.
                 Kind::Plain => None,
             };
@@ -45,9 +45,7 @@ impl<P: FrameIo> Station<P> {
 
     fn accept(&mut self, listener: Listener) -> Option<Event> {
         let id = self.stack.accept(&mut self.world, listener.0).ok()?;
-        self.world
-            .readiness
-            .add(id, Kind::Stream(Stream::default()));
+        self.world.readiness.add(id, Kind::Stream);
         // Bytes may have come before it was known.
         self.world.readiness.note(id);
         Some(Event::Accepted {
@@ -56,7 +54,8 @@ impl<P: FrameIo> Station<P> {
         })
     }
 
-    fn stream_event(&mut self, connection: Connection, stream: Stream) -> Option<Event> {
+    fn stream_event(&mut self, connection: Connection) -> Option<Event> {
+        let stream = *self.world.readiness.stream(connection.0)?;
         match stream.is_connecting {
             true => self.connected(connection),
             false => self

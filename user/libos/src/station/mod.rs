@@ -12,7 +12,7 @@ use std::net::Ipv4Addr;
 
 use base::{Duration, Instant};
 use inet::{Config, Offloads, Port, Stack, Stats};
-use mbuf::Mbuf;
+use mbuf::{Mbuf, RxFrame};
 use rt::FrameIo;
 use wire::MacAddr;
 
@@ -34,6 +34,8 @@ const ANNOUNCEMENTS_APART: Duration = Duration::from_secs(2);
 pub struct Station<P> {
     stack: Stack,
     world: World<P>,
+    /// Room for a batch of frames; empty between turns.
+    batch: Vec<RxFrame>,
     /// How often the address is still to be announced, and when next.
     announcements: u32,
     announce_at: Instant,
@@ -56,6 +58,7 @@ impl<P: FrameIo> Station<P> {
         Self {
             stack,
             world: World::new(io),
+            batch: Vec::with_capacity(BATCH_FRAMES),
             announcements: 0,
             announce_at: Instant::NEVER,
         }
@@ -96,12 +99,10 @@ impl<P: FrameIo> Station<P> {
     }
 
     fn take_batch(&mut self) -> usize {
-        let mut taken = 0;
-        while taken < BATCH_FRAMES
-            && let Some(frame) = self.world.io.receive()
-        {
+        self.world.io.receive(BATCH_FRAMES, &mut self.batch);
+        let taken = self.batch.len();
+        for frame in self.batch.drain(..) {
             self.stack.receive(&mut self.world, frame);
-            taken += 1;
         }
         if taken != 0 {
             self.stack.flush(&mut self.world);
