@@ -18,6 +18,7 @@
 //!   *soft ring* is where a ring's frames wait for another CPU ([`steer`]).
 //! - A *flow* is a rule of the administrator that gives some traffic its own limit and
 //!   priority ([`flow`]). (Where order is meant, a flow is a connection.)
+//! - A *queue* of a link is one program's part of its received frames ([`queues`]).
 //! - A *stream* is one user's hold on a link ([`open`]).
 //!
 //! # Idea
@@ -63,6 +64,7 @@ pub mod prefix;
 pub mod promisc;
 pub mod props;
 pub mod protect;
+pub mod queues;
 pub mod reception;
 pub mod round;
 pub mod rss;

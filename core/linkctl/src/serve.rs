@@ -60,8 +60,8 @@ pub trait Shell {
     /// Frames that a link's stack had no room for.
     fn overflowed(&mut self, link: &str) -> u64;
 
-    /// What the program counts that takes a link's frames in its stack's place, if one does.
-    fn owner_counts(&mut self, link: &str) -> Vec<Kstat>;
+    /// What the programs count that take a link's frames in its stack's place, by their queues.
+    fn owner_counts(&mut self, link: &str) -> Vec<(u16, Vec<Kstat>)>;
 }
 
 /// What a ring did, and what became of its frames on their way to other CPUs.

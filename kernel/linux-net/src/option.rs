@@ -244,6 +244,9 @@ fn netlink_level(number: u32) -> Option<Row> {
     Some((name, Layout::Int))
 }
 
+/// Of our own (`docs/rings.md`), far from Linux's.
+const XDP_NEW_FLOWS: u32 = 0x5301;
+
 /// include/uapi/linux/if_xdp.h.
 fn xdp_level(number: u32) -> Option<Row> {
     let name = match number {
@@ -255,6 +258,7 @@ fn xdp_level(number: u32) -> Option<Row> {
         6 => Name::CompletionRing,
         7 => return Some((Name::XdpStatistics, Layout::XdpStatistics)),
         8 => Name::XdpOptions,
+        XDP_NEW_FLOWS => Name::XdpNewFlows,
         _ => return None,
     };
     Some((name, Layout::Int))

@@ -65,6 +65,16 @@ impl XdpSocket {
     }
 }
 
+impl XdpSocket {
+    /// Whether the queue gets flows that no queue of the link has.
+    ///
+    /// Errors: `NoSuchDevice` if it is not bound, `NetworkDown` without the link, `OutOfMemory`.
+    fn take_new_flows(&self, is_taker: bool) -> Result<()> {
+        let bound = self.bound.get().ok_or(Error::NoSuchDevice)?;
+        bound.link.take_new_flows(is_taker)
+    }
+}
+
 impl File for XdpSocket {
     fn read(&self, open: &OpenFile, to: &mut Sink<'_>) -> Result<usize> {
         Ok(self.receive(to, MessageFlags::of(open))?.bytes)
@@ -144,11 +154,9 @@ impl Socket for XdpSocket {
         if !ours.contains(wanted.flags) {
             return Err(Error::Unsupported);
         }
-        if wanted.queue != 0 {
-            return Err(Error::Invalid);
-        }
+        let queue = u16::try_from(wanted.queue).map_err(|_| Error::Invalid)?;
         let endpoint = fallible::arc(Endpoint::new(&setup, self.pollee.clone())?)?;
-        let link = net::own(&stack, wanted.interface, endpoint.clone())?;
+        let link = net::own(&stack, (wanted.interface, queue), endpoint.clone())?;
         let bound = self.bound.set(Bound { link, endpoint });
         bound.map_err(|_| Error::Busy)
     }
@@ -199,6 +207,9 @@ impl Socket for XdpSocket {
     fn set_option(&self, name: OptionName, value: OptionValue) -> Result<()> {
         if let Some(set) = self.common.set(name, value) {
             return set;
+        }
+        if name == OptionName::XdpNewFlows {
+            return self.take_new_flows(value.number()? != 0);
         }
         let mut setup = self.setup.lock();
         match self.bound.get() {

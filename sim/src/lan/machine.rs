@@ -21,7 +21,7 @@ pub struct Machine {
     /// Routes by them.
     pub routes: Vec<RouteOf>,
     /// What a program counts that takes each link's frames.
-    pub owner_counts: Vec<Kstat>,
+    pub owner_counts: Vec<(u16, Vec<Kstat>)>,
     random: u64,
 }
 
@@ -122,7 +122,7 @@ impl Shell for Machine {
         0
     }
 
-    fn owner_counts(&mut self, _: &str) -> Vec<Kstat> {
+    fn owner_counts(&mut self, _: &str) -> Vec<(u16, Vec<Kstat>)> {
         self.owner_counts.clone()
     }
 }

@@ -99,7 +99,7 @@ static void a_link_has_one_owner(void) {
     CHECK(xsk_bind(&other, 1, 0) == -1 && errno == EOPNOTSUPP);
     CHECK(xsk_bind(&other, from, XDP_ZEROCOPY) == -1 && errno == EOPNOTSUPP);
     CHECK(xsk_bind(&other, from, XDP_SHARED_UMEM) == -1 && errno == EOPNOTSUPP);
-    struct sockaddr_xdp queue = {.sxdp_family = AF_XDP, .sxdp_ifindex = from, .sxdp_queue_id = 1};
+    struct sockaddr_xdp queue = {.sxdp_family = AF_XDP, .sxdp_ifindex = from, .sxdp_queue_id = 16};
     CHECK(bind(other.fd, (void *)&queue, sizeof queue) == -1 && errno == EINVAL);
     xsk_close(&a);
     a.fd = 0;
@@ -109,6 +109,46 @@ static void a_link_has_one_owner(void) {
     CHECK(xsk_option(other.fd, XDP_RX_RING, &entries, sizeof entries) == -1 && errno == EBUSY);
     CHECK(mmap(NULL, 4096, PROT_READ, MAP_SHARED, other.fd, 0) == MAP_FAILED && errno == EBUSY);
     xsk_close(&other);
+    end();
+}
+
+static int bind_queue(struct xsk *x, unsigned queue) {
+    struct sockaddr_xdp name = {.sxdp_family = AF_XDP, .sxdp_ifindex = to, .sxdp_queue_id = queue};
+    return bind(x->fd, (void *)&name, sizeof name);
+}
+
+// docs/rings.md
+enum { XDP_NEW_FLOWS = 0x5301 };
+
+// What is no flow's comes to each queue, and to who is left.
+static void a_link_may_have_several_queues(void) {
+    struct xsk further, third;
+    struct xdp_desc frame;
+    int no = 0;
+    begin();
+    CHECK(xsk_open(&further, ENTRIES, CHUNKS) == 0 && xsk_open(&third, 8, 8) == 0);
+    CHECK(xsk_option(further.fd, XDP_NEW_FLOWS, &no, sizeof no) == -1 && errno == ENXIO);
+    CHECK(bind_queue(&further, 15) == 0);
+    CHECK(bind_queue(&third, 15) == -1 && errno == EBUSY);
+    CHECK(bind_queue(&third, 0) == -1 && errno == EBUSY);
+    CHECK(xsk_option(further.fd, XDP_NEW_FLOWS, &no, sizeof no) == 0);
+    xsk_close(&third);
+    for (unsigned i = 0; i < 8; i++) xsk_fill(&further, (uint64_t)i * XSK_CHUNK);
+    fill(1);
+    send_frames(1, 1);
+    CHECK(xsk_kick(&a) == 0);
+    CHECK(receive(&frame) && is_frame(frame, 1));
+    struct pollfd one = {.fd = further.fd, .events = POLLIN};
+    CHECK(poll(&one, 1, 5000) == 1 && xsk_receive(&further, &frame));
+    CHECK(frame.len == make(a.umem, 1));
+    CHECK(memcmp(further.umem + frame.addr, a.umem, frame.len) == 0);
+    xsk_close(&b);
+    b.fd = 0;
+    send_frames(2, 1);
+    CHECK(xsk_kick(&a) == 0);
+    CHECK(poll(&one, 1, 5000) == 1 && xsk_receive(&further, &frame));
+    CHECK(frame.len == make(a.umem, 2));
+    xsk_close(&further);
     end();
 }
 
@@ -514,6 +554,7 @@ int main(int argc, char **argv) {
         return check_status();
     }
     TEST(a_link_has_one_owner);
+    TEST(a_link_may_have_several_queues);
     TEST(who_may_not_change_links_takes_none);
     TEST(more_memory_than_a_share_of_the_machines_is_refused);
     TEST(calls_that_would_wait_are_refused);

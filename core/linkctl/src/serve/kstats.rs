@@ -38,8 +38,8 @@ struct Subject {
     taken: Vec<u64>,
     /// Frames that its stack had no room for.
     overflowed: u64,
-    /// What a program counts that has it.
-    owner: Vec<counters::Kstat>,
+    /// What programs count that have it, by their queues.
+    owners: Vec<(u16, Vec<counters::Kstat>)>,
 }
 
 /// What the lanes counted: of the link together, of each ring, of frames without an owner.
@@ -58,9 +58,12 @@ fn all(name: &str, shell: &mut impl Shell) -> Result<Vec<KstatBlock>, Refusal> {
     let mut blocks = Vec::from([whole(&subject, &lanes.own), misc(&subject, &lanes)]);
     let software = lanes.own.software_lane();
     blocks.push(block(name, "mac_rx_swlane0".into(), software));
-    if !subject.owner.is_empty() {
-        let counts = subject.owner.iter().copied();
-        blocks.push(block(name, "xdp".into(), counts));
+    for (queue, counts) in &subject.owners {
+        let block_name = match queue {
+            0 => "xdp".into(),
+            queue => format!("xdp{queue}"),
+        };
+        blocks.push(block(name, block_name, counts.iter().copied()));
     }
     for (cpu, frames) in subject.taken.iter().enumerate() {
         let taken = [("ipackets", *frames)];
@@ -99,7 +102,7 @@ fn subject(name: &str, shell: &mut impl Shell) -> Result<Subject, Refusal> {
         },
         taken: shell.taken(name),
         overflowed: shell.overflowed(name),
-        owner: shell.owner_counts(name),
+        owners: shell.owner_counts(name),
         info,
     })
 }

@@ -62,9 +62,18 @@ pub fn move_interface(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> 
 /// Gives an interface's frames to `owner`, whom the end of the link will not miss.
 ///
 /// Errors: those of [`owner::own`].
-pub fn own(of: &Arc<NetStack>, interface: u32, owner: Arc<dyn FrameOwner>) -> Result<Ownership> {
+pub fn own(
+    of: &Arc<NetStack>,
+    (interface, queue): (u32, u16),
+    owner: Arc<dyn FrameOwner>,
+) -> Result<Ownership> {
+    one_at_a_time(|| owner::own(of, (interface, queue), owner))
+}
+
+/// Calls `work` while nobody else changes links or their owners.
+pub(super) fn one_at_a_time<R>(work: impl FnOnce() -> R) -> R {
     let _changing = CHANGING.lock();
-    owner::own(of, interface, owner)
+    work()
 }
 
 /// Does what the records of a file ask for; `complain` hears a sentence for each that is not

@@ -230,7 +230,7 @@ impl linkctl::Shell for Shell {
         link.map_or(0, nic::overflowed)
     }
 
-    fn owner_counts(&mut self, link: &str) -> Vec<Kstat> {
+    fn owner_counts(&mut self, link: &str) -> Vec<(u16, Vec<Kstat>)> {
         let link = with_links(|links| links.find(link));
         link.map_or_else(Vec::new, nic::owner_counts)
     }

@@ -34,6 +34,15 @@ impl Inbox {
         dropped
     }
 
+    /// Takes a frame, or drops and counts it.
+    pub fn put_one(&self, frame: RxFrame) {
+        let mut frames = self.frames.lock();
+        match frames.len() < FRAMES_MAX {
+            true => frames.push(frame),
+            false => self.count_dropped(1),
+        }
+    }
+
     /// So many frames were lost.
     pub fn count_dropped(&self, frames: u64) {
         self.dropped.fetch_add(frames, Relaxed);

@@ -20,7 +20,8 @@
 //! A VNIC or a VLAN has a [`nic`]: an interface of one network stack, the first unless it is moved
 //! (`ip link set dev vnic0 netns ...`), with a shard there whose port sends by the lane and
 //! receives from an inbox. Two NICs of one machine therefore meet on the link, by ARP and the
-//! lane, not over loopback. A program may take a NIC's frames in its stack's place ([`owner`]).
+//! lane, not over loopback. A program may take a NIC's frames in its stack's place ([`owner`]), or
+//! several, by a queue each ([`queues`]).
 //!
 //! All changes come by /dev/linkctl ([`device`]), one after another; [`change`] brings lanes and
 //! NICs in step with the links after each.
@@ -52,6 +53,7 @@ mod nic;
 mod nic_port;
 mod owner;
 mod port_lane;
+mod queues;
 mod shell;
 mod wake;
 mod wire;

@@ -32,6 +32,7 @@ use super::inbox::Inbox;
 use super::lanes::Lanes;
 use super::nic_port::NicPort;
 use super::owner::{FrameOwner, OwnedLink};
+use super::queues::{Left, Owner, Owners, Shared};
 use crate::device::afterwards::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -55,7 +56,7 @@ pub(super) struct Nic {
     cpus: SharedCpuSet,
     home: Spin<Home>,
     /// Who takes its frames in the stack's place.
-    owner: Spin<Option<Arc<dyn FrameOwner>>>,
+    owners: Owners,
 }
 
 /// Where a NIC is.
@@ -168,9 +169,10 @@ impl Station for Nic {
             return afterwards::wait(self, cpu);
         }
         self.is_waiting.store(false, Ordering::Release);
-        let owner = self.owner.lock().clone();
-        if let Some(owner) = owner {
-            return self.run_owner(&*owner);
+        match self.owners.now() {
+            Owner::Stack => {}
+            Owner::Alone(queue, owner) => return self.run_owner(queue, &*owner),
+            Owner::Shared(shared) => return self.run_shared(&shared),
         }
         let home = self.home.lock().clone();
         let Some(of) = home.stack.upgrade() else {
@@ -192,39 +194,40 @@ impl Station for Nic {
 }
 
 impl Nic {
-    /// Gives its frames to `owner`.
+    /// Gives a queue's frames to `owner`, all if it is the only one. Not to be called by two at once.
     ///
-    /// Errors: `Busy` if it has one.
-    pub fn own(&self, new: Arc<dyn FrameOwner>) -> Result<()> {
-        let mut owner = self.owner.lock();
-        match *owner {
-            Some(_) => return Err(Error::Busy),
-            None => *owner = Some(new),
-        }
-        drop(owner);
+    /// Errors: `Busy` if the queue has one, `OutOfMemory`.
+    pub fn own(&self, queue: u16, owner: Arc<dyn FrameOwner>) -> Result<()> {
+        self.owners.add(queue, owner)?;
         self.take_all(true);
         Ok(())
     }
 
-    /// Its frames are the stack's again if they are this owner's: those of a link that is gone, or
-    /// has moved, are not.
-    pub fn disown(self: &Arc<Self>, old: &Arc<dyn FrameOwner>) {
-        let mut owner = self.owner.lock();
-        if owner.as_ref().is_some_and(|owner| Arc::ptr_eq(owner, old)) {
-            let old = owner.take();
-            drop(owner);
-            drop(old);
-            self.take_all(false);
-            self.wait();
+    /// Its frames are the stack's again if this was the last owner that has them: one whose link is gone, or
+    /// has moved, has not.
+    pub fn disown(self: &Arc<Self>, queue: u16, old: &Arc<dyn FrameOwner>) {
+        match self.owners.remove(queue, old) {
+            Left::Nothing => {}
+            Left::Others => self.wait(),
+            Left::Nobody => {
+                self.take_all(false);
+                self.wait();
+            }
         }
     }
 
-    /// Its owner, if it has one, loses the link.
+    /// Whether a queue gets new flows. Not to be called by two at once.
+    ///
+    /// Errors: `NetworkDown` if its owner has lost the link, `OutOfMemory`.
+    pub fn take_new_flows(&self, queue: u16, is_taker: bool) -> Result<()> {
+        self.owners.take_new_flows(queue, is_taker)
+    }
+
+    /// Its owners, if it has any, lose the link.
     fn expropriate(&self) {
-        let owner = self.owner.lock().take();
-        if let Some(owner) = owner {
+        if self.owners.is_owned() {
             self.take_all(false);
-            owner.link_gone();
+            self.owners.take().link_gone();
         }
     }
 
@@ -234,22 +237,29 @@ impl Nic {
         let _ = with_links(|links| links.take_all(self.stream, on));
     }
 
-    fn run_owner(self: &Arc<Self>, owner: &dyn FrameOwner) {
-        let has_more = owner.run(&OwnedLink::of(self.clone()));
+    fn run_owner(self: &Arc<Self>, queue: u16, owner: &dyn FrameOwner) {
+        let has_more = owner.run(&OwnedLink::whole(self.clone(), queue));
         if has_more || self.inbox.len() != 0 {
+            self.wait();
+        }
+    }
+
+    fn run_shared(self: &Arc<Self>, shared: &Shared) {
+        if shared.run(self) {
             self.wait();
         }
     }
 
     /// Its link was told to wait and may go on; a stack tries again by itself.
     pub fn resume(self: &Arc<Self>) {
-        if self.owner.lock().is_some() {
+        if self.owners.is_owned() {
             self.wait();
         }
     }
 
-    /// Sends frames by its lane; false if they are left because the link was told to wait.
-    pub fn send(&self, frames: &mut TxChain) -> bool {
+    /// Sends a queue's frames by its lane; false if they are left because the link was told to wait.
+    pub fn send(&self, queue: u16, frames: &mut TxChain) -> bool {
+        self.owners.learn(queue, frames);
         let first = self.lanes.first();
         first.is_none_or(|lanes| lanes.send_all(self.link, frames))
     }
@@ -291,10 +301,9 @@ pub(super) fn overflowed(link: LinkId) -> u64 {
     of_link(link).map_or(0, |nic| nic.inbox.dropped())
 }
 
-/// What the program that takes a link's frames has counted; nothing without one.
-pub(super) fn owner_counts(link: LinkId) -> Vec<Kstat> {
-    let owner = of_link(link).and_then(|nic| nic.owner.lock().clone());
-    owner.map_or_else(Vec::new, |owner| owner.counts())
+/// What the programs that take a link's frames have counted, by their queues; nothing without one.
+pub(super) fn owner_counts(link: LinkId) -> Vec<(u16, Vec<Kstat>)> {
+    of_link(link).map_or_else(Vec::new, |nic| nic.owners.counts())
 }
 
 /// From now on only these CPUs take a link's frames; any do if there are none.
@@ -339,7 +348,7 @@ fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
         is_waiting: AtomicBool::new(false),
         cpus: SharedCpuSet::default(),
         home: Spin::new(Home::default()),
-        owner: Spin::new(None),
+        owners: Owners::default(),
     })?;
     let listed = make_room().and_then(|()| nic.settle(stack::first()));
     if let Err(error) = listed {

@@ -5,7 +5,8 @@
 //! keeps its limits. The stack may still send. When the owner lets go, frames are the stack's again.
 //!
 //! The owner runs where the NIC's shard would: at the end of a batch, with nothing locked. So it is
-//! called once for all frames of a batch, and also when a link that was told to wait may go on.
+//! called once for all frames of a batch, and also when a link that was told to wait may go on. Several
+//! owners have a queue each (`queues`).
 //!
 //! Lock order: what an owner locks comes before a lane and an inbox. It takes frames under its lock, so
 //! that they keep their order whichever CPUs run it.
@@ -15,9 +16,13 @@ use alloc::vec::Vec;
 
 use link::counters::Kstat;
 use link::lane::{complete_checksum, cut_coalesced};
+use link::queues::QUEUES_MAX;
 use link::{RxChain, TxChain};
+use mbuf::RxFrame;
 use sync::{Error, Result};
 
+use super::change;
+use super::inbox::Inbox;
 use super::nic::{self, Nic};
 use crate::device::memory::packet_pool;
 use crate::device::poll::BATCH_FRAMES_MAX;
@@ -35,34 +40,56 @@ pub trait FrameOwner: Send + Sync {
     fn counts(&self) -> Vec<Kstat>;
 }
 
-/// A link as its owner has it.
-pub struct OwnedLink(Arc<Nic>);
+/// A link as its owner has it: all of it, or a queue of several.
+pub struct OwnedLink {
+    nic: Arc<Nic>,
+    queue: u16,
+    /// Where the queue's frames are; those of all of it are in the link's.
+    part: Option<Arc<Inbox>>,
+}
 
 impl OwnedLink {
-    pub(super) fn of(nic: Arc<Nic>) -> Self {
-        Self(nic)
+    /// All of it, whose owner has this queue.
+    pub(super) fn whole(nic: Arc<Nic>, queue: u16) -> Self {
+        let part = None;
+        Self { nic, queue, part }
     }
 
-    /// Moves a batch of received frames to the end of `frames`, as they would be on the wire: a
-    /// neighbour on the link may have left sums and cuts for a card that they never came to, and a card
-    /// may have joined segments.
+    /// A queue whose frames are there.
+    pub(super) fn part(nic: Arc<Nic>, queue: u16, inbox: Arc<Inbox>) -> Self {
+        let part = Some(inbox);
+        Self { nic, queue, part }
+    }
+
+    /// Moves a batch of received frames to the end of `frames`.
     pub fn take(&self, frames: &mut RxChain) {
-        let inbox = &self.0.inbox;
-        let mut lost = 0;
-        inbox.drain(BATCH_FRAMES_MAX, &mut |mut frame| {
-            let pool = packet_pool();
-            let is_whole = complete_checksum(&mut frame, pool)
-                && cut_coalesced(frame, pool, &mut |frame| frames.push(frame));
-            lost += u64::from(!is_whole);
-        });
-        inbox.count_dropped(lost);
+        let mut push = |frame| frames.push(frame);
+        match &self.part {
+            None => take_as_on_wire(&self.nic.inbox, &mut push),
+            Some(inbox) => {
+                inbox.drain(BATCH_FRAMES_MAX, &mut push);
+            }
+        }
     }
 
     /// Sends frames; false if they are left because the link was told to wait. The owner
     /// [runs](FrameOwner::run) when it may go on.
     pub fn send(&self, frames: &mut TxChain) -> bool {
-        self.0.send(frames)
+        self.nic.send(self.queue, frames)
     }
+}
+
+/// Gives a batch of an inbox's frames to `sink`, as they would be on the wire: a neighbour on the link may have
+/// left sums and cuts for a card that they never came to, and a card may have joined segments.
+pub(super) fn take_as_on_wire(inbox: &Inbox, sink: &mut dyn FnMut(RxFrame)) {
+    let mut lost = 0;
+    inbox.drain(BATCH_FRAMES_MAX, &mut |mut frame| {
+        let pool = packet_pool();
+        let is_whole = complete_checksum(&mut frame, pool)
+            && cut_coalesced(frame, pool, &mut |frame| sink(frame));
+        lost += u64::from(!is_whole);
+    });
+    inbox.count_dropped(lost);
 }
 
 /// The hold on a link; its drop gives the frames back to the stack.
@@ -76,26 +103,37 @@ impl Ownership {
     pub fn link(&self) -> &OwnedLink {
         &self.link
     }
+
+    /// Whether its queue gets new flows from now on, as it does at first.
+    ///
+    /// Errors: `NetworkDown` if the link is gone, `OutOfMemory`.
+    pub fn take_new_flows(&self, is_taker: bool) -> Result<()> {
+        let OwnedLink { nic, queue, .. } = &self.link;
+        change::one_at_a_time(|| nic.take_new_flows(*queue, is_taker))
+    }
 }
 
 impl Drop for Ownership {
     fn drop(&mut self) {
-        self.link.0.disown(&self.owner);
+        self.link.nic.disown(self.link.queue, &self.owner);
     }
 }
 
-/// Gives an interface's frames to `owner`.
+/// Gives a queue of an interface's frames to `owner`: all of them, while it is the only one.
 ///
 /// Errors: `WrongDevice` without such an interface, `Unsupported` for one that is no link over the
-/// card or an etherstub, `Busy` if it has an owner.
+/// card or an etherstub, `Busy` if the queue has an owner, `Invalid` for one that cannot be, `OutOfMemory`.
 pub(super) fn own(
     of: &Arc<NetStack>,
-    interface: u32,
+    (interface, queue): (u32, u16),
     owner: Arc<dyn FrameOwner>,
 ) -> Result<Ownership> {
+    if queue >= QUEUES_MAX {
+        return Err(Error::Invalid);
+    }
     of.interface(interface).ok_or(Error::WrongDevice)?;
     let nic = nic::find(of, interface).ok_or(Error::Unsupported)?;
-    nic.own(owner.clone())?;
-    let link = OwnedLink(nic);
+    nic.own(queue, owner.clone())?;
+    let link = OwnedLink::whole(nic, queue);
     Ok(Ownership { link, owner })
 }

@@ -90,9 +90,12 @@ fn a_links_lanes_rings_and_drops_have_illumos_names_in_their_order() {
 fn what_a_program_counts_is_shown_while_it_has_the_link() {
     let host = Host::new();
     host.fails("kstat -p net0:0:xdp:");
-    host.machine.borrow_mut().owner_counts = vec![("ipackets", 7), ("rx_ring_full", 2)];
+    let first = (0, vec![("ipackets", 7), ("rx_ring_full", 2)]);
+    let further = (12, vec![("ipackets", 100)]);
+    host.machine.borrow_mut().owner_counts = vec![first, further];
     assert_eq!(sum(&host, "net0:0:xdp:ipackets"), 7);
     assert_eq!(sum(&host, "net0:0:xdp:"), 9);
+    assert_eq!(sum(&host, "net0:0:xdp12:ipackets"), 100);
 }
 
 #[test]

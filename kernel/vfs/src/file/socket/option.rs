@@ -243,6 +243,8 @@ pub enum OptionName {
     XdpStatistics,
     /// XDP_OPTIONS, read only.
     XdpOptions,
+    /// Whether a queue of several gets new flows; write only, and not Linux's.
+    XdpNewFlows,
 }
 
 impl OptionName {

@@ -1,0 +1,208 @@
+//! Which queue has which connection, by a keyed hash of its ends, in a table of one size.
+//!
+//! A bucket is a cache line of eight flows. A new flow takes the place of, in this order: nobody; one that its queue has
+//! closed; one whose peer has not answered yet; one of which nothing was heard for [`IDLE`], and of several that are
+//! alike the one that was heard longest ago. Without any of these it is not learned, and counted: its segments then go
+//! by their hash, which led its SYN to the queue that has it, and leads there for as long as no queue comes or goes. So a
+//! table that is full, or is filled by somebody who opens connections and answers, costs a flow its place
+//! only when queues change.
+//!
+//! What a queue has closed stays until its place is wanted: last acknowledgements still find the way.
+//!
+//! A flow is known by 43 bits of its hash. Peers cannot make two alike, for they do not know the key.
+
+use alloc::vec::Vec;
+use core::net::IpAddr;
+
+use base::{Duration, Instant, NoMemory};
+use wire::TcpFlags;
+
+const BUCKETS: usize = 4096;
+const BUCKET_FLOWS: usize = 8;
+/// Flows at most.
+pub const FLOWS_MAX: usize = BUCKETS * BUCKET_FLOWS;
+/// A flow that was silent for so long gives way.
+pub const IDLE: Duration = Duration::from_secs(60);
+
+/// The hash of a flow's ends, as received: from the peer to us.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Flow(u64);
+
+fn fold_multiply(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    product as u64 ^ (product >> 64) as u64
+}
+
+const MIX: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Flow {
+    pub fn new(key: [u64; 2], (from, to): (IpAddr, IpAddr), ports: Option<(u16, u16)>) -> Self {
+        let (from_port, to_port) = ports.unwrap_or_default();
+        let from = words(key, from) ^ u64::from(from_port) << 48;
+        let to = words(key, to) ^ u64::from(to_port) << 48;
+        let first = fold_multiply(from ^ key[0], to ^ key[1] | 1);
+        Self(fold_multiply(first ^ key[1], MIX ^ key[0] | 1))
+    }
+
+    /// The flow's hash with a queue.
+    pub fn with(self, key: [u64; 2], queue: u16) -> u64 {
+        let queue = u64::from(queue + 1).wrapping_mul(MIX);
+        fold_multiply(self.0 ^ key[1], queue ^ key[0] | 1)
+    }
+
+    fn bucket(self) -> usize {
+        self.0 as usize % BUCKETS
+    }
+
+    fn tag(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+fn words(key: [u64; 2], address: IpAddr) -> u64 {
+    match address {
+        IpAddr::V4(address) => u64::from(address.to_bits()),
+        IpAddr::V6(address) => {
+            let bits = address.to_bits();
+            fold_multiply(bits as u64 ^ key[0], (bits >> 64) as u64 ^ key[1] | 1)
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+enum Phase {
+    #[default]
+    Free,
+    /// Its queue has closed it.
+    Closing,
+    /// Its queue has sent a SYN, and the peer has not acknowledged it.
+    Opening,
+    Open,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Place {
+    tag: u32,
+    /// Seconds, modulo 2^16, when it was heard last.
+    heard: u16,
+    queue: u8,
+    phase: Phase,
+}
+
+type Bucket = [Place; BUCKET_FLOWS];
+const _: () = assert!(size_of::<Bucket>() == 64, "a cache line");
+
+fn seconds(now: Instant) -> u16 {
+    (now.as_nanos() / 1_000_000_000) as u16
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(super) struct Flows {
+    buckets: Vec<Bucket>,
+    unlearned: u64,
+}
+
+impl Flows {
+    pub fn new() -> Result<Self, NoMemory> {
+        let mut buckets = Vec::new();
+        buckets.try_reserve_exact(BUCKETS).map_err(|_| NoMemory)?;
+        buckets.resize(BUCKETS, Bucket::default());
+        Ok(Self {
+            buckets,
+            unlearned: 0,
+        })
+    }
+
+    pub fn unlearned(&self) -> u64 {
+        self.unlearned
+    }
+
+    fn known(&mut self, flow: Flow) -> Option<&mut Place> {
+        let is_it = |place: &&mut Place| place.phase != Phase::Free && place.tag == flow.tag();
+        self.buckets.get_mut(flow.bucket())?.iter_mut().find(is_it)
+    }
+
+    /// The queue that a received segment's flow is of. One that is closed does not keep its peer from opening another.
+    pub fn find(&mut self, flow: Flow, flags: TcpFlags, now: Instant) -> Option<u16> {
+        let is_acknowledging = flags.has(TcpFlags::ACK);
+        let opens = flags.has(TcpFlags::SYN) && !is_acknowledging;
+        let place = self.known(flow)?;
+        match place.phase {
+            Phase::Closing if opens => return None,
+            Phase::Opening if is_acknowledging => place.phase = Phase::Open,
+            _ => {}
+        }
+        place.heard = seconds(now);
+        Some(place.queue.into())
+    }
+
+    /// A queue has opened a flow, or agreed to.
+    pub fn begin(&mut self, flow: Flow, queue: u16, now: Instant) {
+        let heard = seconds(now);
+        let fresh = Place {
+            tag: flow.tag(),
+            heard,
+            queue: queue as u8,
+            phase: Phase::Opening,
+        };
+        if let Some(place) = self.known(flow) {
+            // A SYN-ACK that is sent again begins nothing.
+            if place.queue != fresh.queue || place.phase == Phase::Closing {
+                *place = fresh;
+            }
+            return;
+        }
+        let bucket = self.buckets.get_mut(flow.bucket());
+        let givable = bucket.and_then(|bucket| {
+            let places = bucket.iter_mut();
+            let givable = places.filter_map(|place| Some((place.gives_way(heard)?, place)));
+            givable.min_by_key(|(rank, _)| *rank)
+        });
+        match givable {
+            Some((_, place)) => *place = fresh,
+            None => self.unlearned += 1,
+        }
+    }
+
+    /// A queue has sent the last byte of a flow.
+    pub fn end(&mut self, flow: Flow) {
+        if let Some(place) = self.known(flow) {
+            place.phase = Phase::Closing;
+        }
+    }
+
+    /// A queue has refused a flow, or broken it off.
+    pub fn forget(&mut self, flow: Flow) {
+        if let Some(place) = self.known(flow) {
+            *place = Place::default();
+        }
+    }
+
+    /// Forgets a queue's flows.
+    pub fn forget_queue(&mut self, queue: u16) {
+        let places = self.buckets.iter_mut().flatten();
+        let theirs = places.filter(|place| u16::from(place.queue) == queue);
+        theirs.for_each(|place| *place = Place::default());
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.buckets.fill(Bucket::default());
+    }
+}
+
+impl Place {
+    /// The lower, the sooner it gives way to another flow; `None` if it does not.
+    fn gives_way(&self, now: u16) -> Option<(u8, u16)> {
+        let silent = now.wrapping_sub(self.heard);
+        let rank = match self.phase {
+            Phase::Free => 0,
+            Phase::Closing => 1,
+            Phase::Opening => 2,
+            Phase::Open if u64::from(silent) >= IDLE.as_secs() => 3,
+            Phase::Open => return None,
+        };
+        Some((rank, u16::MAX - silent))
+    }
+}

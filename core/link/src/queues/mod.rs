@@ -1,0 +1,330 @@
+//! A link that several programs have at once: which of its queues each received frame is for.
+//!
+//! # Problem
+//! A server of several processes has a stack and a queue of the link in each. A connection is known to one of
+//! these stacks only, and any other would refuse its segments; new ones are to be spread over those who want
+//! some; and neither a peer nor a program may make the link remember without bound.
+//!
+//! # Idea
+//! A frame that is a fragment of nothing and has ports goes to one queue, by the first of these that holds:
+//!
+//! 1. It belongs to a *flow* that a queue has begun: learned from the SYN or SYN-ACK that the queue sent ([`flows`]).
+//! 2. It opens a connection: by the hash of its flow, over the queues that *take new flows*. If none does it is
+//!    dropped, as by a listener with a full backlog: the peer asks again in a second.
+//! 3. It is for a *port* of a queue's own [`share`] of the ephemeral ports, from which that queue's stack connects and
+//!    asks: an answer.
+//! 4. It is TCP, and some queue was the link's only one before: what began then nobody has learned, so it is that
+//!    *elder's*, whose stack refuses what it does not know.
+//! 5. Whatever else, datagrams and segments of forgotten flows: by the hash, as 2; if none takes new flows, the lowest
+//!    queue.
+//!
+//! Everything else is of the host and not of a flow. All queues get a copy: answers of ARP, errors of ICMP, datagrams to
+//! groups, fragments behind the first (whoever has the first can put them together; the others forget them). But what
+//! all would answer goes to the lowest queue alone: questions of ARP and echo requests.
+//!
+//! Hashes are compared queue by queue (rendezvous hashing), so a queue that comes or goes moves no flow but those that
+//! it gets or had.
+//!
+//! # Invariants
+//! - Only what a queue *sends* begins or ends a flow: who guesses a flow's ports can neither move nor forget it.
+//! - While there is one queue nothing is looked at and nothing remembered.
+//!
+//! # Bounds
+//! [`QUEUES_MAX`] queues; [`flows::FLOWS_MAX`] flows, and what becomes of more stands there.
+//!
+//! # Not here
+//! The queues' frames and locks (the shell). Several queues of a *card* are [`rss`](crate::rss)'s.
+
+mod flows;
+mod share;
+#[cfg(test)]
+mod tests;
+
+use base::{Instant, NoMemory};
+use mbuf::Chain;
+use wire::{ArpOperation, ArpRepr, EtherType, TcpFlags};
+
+use crate::headers::{Header, ICMP, Packet, Piece, TCP, number_of, with_window};
+pub use flows::FLOWS_MAX;
+use flows::{Flow, Flows};
+pub use share::share;
+
+/// Queues of a link at most.
+pub const QUEUES_MAX: u16 = 16;
+
+/// Where a received frame goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Target {
+    /// To this queue.
+    Queue(u16),
+    /// A copy to each.
+    All,
+    /// To nobody: it opens a connection, and no queue takes new ones.
+    Nobody,
+}
+
+probes::counters! {
+    /// By what a queue got a frame.
+    pub enum Steered => SteeredCounts {
+        /// It belongs to a flow that the queue has begun.
+        Flow = "steered_flow",
+        /// Its port is of the queue's share.
+        Port = "steered_port",
+        /// By its hash.
+        Hash = "steered_hash",
+        /// It belongs to nobody's flow, and the queue was there before all others.
+        Elder = "steered_elder",
+        /// It asks the host, and this is the lowest queue.
+        Lowest = "steered_lowest",
+        /// All queues got it.
+        All = "steered_all",
+    }
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Queues {
+    key: [u64; 2],
+    /// A bit for each queue that there is.
+    members: u16,
+    /// And for those that take new flows.
+    takers: u16,
+    /// The one that was alone when another came.
+    elder: Option<u16>,
+    flows: Flows,
+    counts: [SteeredCounts; QUEUES_MAX as usize],
+    unwanted: u64,
+}
+
+const fn bit(queue: u16) -> u16 {
+    match queue < QUEUES_MAX {
+        true => 1 << queue,
+        false => 0,
+    }
+}
+
+impl Queues {
+    /// Without queues, and with a secret that peers cannot guess.
+    pub fn new(key: [u64; 2]) -> Result<Self, NoMemory> {
+        Ok(Self {
+            key,
+            members: 0,
+            takers: 0,
+            elder: None,
+            flows: Flows::new()?,
+            counts: core::array::from_fn(|_| SteeredCounts::default()),
+            unwanted: 0,
+        })
+    }
+
+    /// A queue has come, and takes new flows.
+    pub fn join(&mut self, queue: u16) {
+        if let Some(only) = self.only() {
+            self.elder = Some(only);
+        }
+        self.members |= bit(queue);
+        self.takers |= bit(queue);
+        if let Some(counts) = self.counts.get_mut(usize::from(queue)) {
+            *counts = SteeredCounts::default();
+        }
+    }
+
+    /// A queue has gone, and its flows are nobody's.
+    pub fn leave(&mut self, queue: u16) {
+        self.members &= !bit(queue);
+        self.takers &= !bit(queue);
+        self.elder = self.elder.filter(|elder| *elder != queue);
+        match self.only() {
+            // Whatever comes is its own, learned or not.
+            Some(_) => self.flows.clear(),
+            None => self.flows.forget_queue(queue),
+        }
+    }
+
+    /// Whether a queue gets new flows from now on.
+    pub fn take_new_flows(&mut self, queue: u16, is_taker: bool) {
+        match is_taker {
+            true => self.takers |= bit(queue) & self.members,
+            false => self.takers &= !bit(queue),
+        }
+    }
+
+    /// The queue, if there is but one.
+    fn only(&self) -> Option<u16> {
+        let is_one = self.members.is_power_of_two();
+        is_one.then(|| self.members.trailing_zeros() as u16)
+    }
+
+    /// By what a queue got its frames.
+    pub fn counts(&self, queue: u16) -> Option<&SteeredCounts> {
+        self.counts.get(usize::from(queue))
+    }
+
+    /// Connections that were not opened because no queue takes new flows.
+    pub fn unwanted(&self) -> u64 {
+        self.unwanted
+    }
+
+    /// Flows that there was no room to learn.
+    pub fn unlearned(&self) -> u64 {
+        self.flows.unlearned()
+    }
+
+    /// Says for whom a received frame is.
+    pub fn receive(&mut self, frame: &Chain, now: Instant) -> Target {
+        if self.members == self.takers
+            && let Some(only) = self.only()
+        {
+            return Target::Queue(only);
+        }
+        let len = frame.len();
+        with_window(frame, |bytes| self.target_of(bytes, len, now))
+    }
+
+    /// A queue sends a frame.
+    pub fn send(&mut self, queue: u16, frame: &Chain, now: Instant) {
+        if self.only().is_none() {
+            let len = frame.len();
+            with_window(frame, |bytes| self.learn(queue, bytes, len, now));
+        }
+    }
+
+    fn learn(&mut self, queue: u16, bytes: &[u8], len: usize, now: Instant) {
+        const BEGINS_OR_ENDS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+        let header = Header::parse(bytes);
+        let packet = header.and_then(|header| Packet::parse(&header, bytes, len));
+        let Some(packet) = packet.filter(|packet| packet.protocol == TCP) else {
+            return;
+        };
+        let flags = flags_of(&packet, bytes);
+        if flags.0 & BEGINS_OR_ENDS == 0 || packet.piece == Piece::Later {
+            return;
+        }
+        let flow = self.flow_of(&packet.reversed());
+        if flags.has(TcpFlags::RST) {
+            self.flows.forget(flow);
+        } else if flags.has(TcpFlags::SYN) {
+            self.flows.begin(flow, queue, now);
+        } else {
+            self.flows.end(flow);
+        }
+    }
+
+    fn target_of(&mut self, bytes: &[u8], len: usize, now: Instant) -> Target {
+        let Some(header) = Header::parse(bytes) else {
+            return self.all();
+        };
+        if header.ether_type == number_of(EtherType::Arp) {
+            return match asks(bytes.get(header.packet_at()..).unwrap_or_default()) {
+                true => self.lowest(),
+                false => self.all(),
+            };
+        }
+        match Packet::parse(&header, bytes, len) {
+            Some(packet) if packet.protocol == TCP && packet.ports.is_some() => {
+                self.target_of_segment(&packet, flags_of(&packet, bytes), now)
+            }
+            Some(packet) if packet.ports.is_some() && !header.dst.is_multicast() => {
+                self.target_of_datagram(&packet)
+            }
+            Some(packet) if is_echo_request(&packet, bytes) => self.lowest(),
+            _ => self.all(),
+        }
+    }
+
+    fn target_of_segment(&mut self, packet: &Packet, flags: TcpFlags, now: Instant) -> Target {
+        let flow = self.flow_of(packet);
+        let opens = flags.has(TcpFlags::SYN) && !flags.has(TcpFlags::ACK);
+        if let Some(queue) = self.flows.find(flow, flags, now) {
+            return self.to(queue, Steered::Flow);
+        }
+        if opens {
+            return match self.taker(flow) {
+                Some(queue) => self.to(queue, Steered::Hash),
+                None => {
+                    self.unwanted += 1;
+                    Target::Nobody
+                }
+            };
+        }
+        match (self.owner_of_port(packet), self.elder) {
+            (Some(queue), _) => self.to(queue, Steered::Port),
+            (None, Some(elder)) => self.to(elder, Steered::Elder),
+            (None, None) => self.by_hash(flow),
+        }
+    }
+
+    fn target_of_datagram(&mut self, packet: &Packet) -> Target {
+        match self.owner_of_port(packet) {
+            Some(queue) => self.to(queue, Steered::Port),
+            None => self.by_hash(self.flow_of(packet)),
+        }
+    }
+
+    /// The queue of whose share a packet's port is, if there is one.
+    fn owner_of_port(&self, packet: &Packet) -> Option<u16> {
+        let (_, port) = packet.ports?;
+        let queue = share::queue_of(port)?;
+        (self.members & bit(queue) != 0).then_some(queue)
+    }
+
+    fn by_hash(&mut self, flow: Flow) -> Target {
+        match self.taker(flow) {
+            Some(queue) => self.to(queue, Steered::Hash),
+            None => self.lowest(),
+        }
+    }
+
+    /// The queue that takes a new flow: the one whose hash with the flow is the highest.
+    fn taker(&self, flow: Flow) -> Option<u16> {
+        let takers = (0..QUEUES_MAX).filter(|queue| self.takers & bit(*queue) != 0);
+        takers.max_by_key(|queue| flow.with(self.key, *queue))
+    }
+
+    fn flow_of(&self, packet: &Packet) -> Flow {
+        Flow::new(self.key, (packet.src, packet.dst), packet.ports)
+    }
+
+    fn lowest(&mut self) -> Target {
+        match self.members {
+            0 => Target::Nobody,
+            members => self.to(members.trailing_zeros() as u16, Steered::Lowest),
+        }
+    }
+
+    fn to(&mut self, queue: u16, why: Steered) -> Target {
+        if let Some(counts) = self.counts.get_mut(usize::from(queue)) {
+            counts.count(why);
+        }
+        Target::Queue(queue)
+    }
+
+    fn all(&mut self) -> Target {
+        for (queue, counts) in (0..).zip(&mut self.counts) {
+            if self.members & bit(queue) != 0 {
+                counts.count(Steered::All);
+            }
+        }
+        Target::All
+    }
+}
+
+/// None where the header is cut off: a stack drops that, whichever has it.
+fn flags_of(packet: &Packet, bytes: &[u8]) -> TcpFlags {
+    const FLAGS_AT: usize = 13;
+    let flags = bytes.get(packet.transport_at + FLAGS_AT);
+    TcpFlags(flags.copied().unwrap_or(0))
+}
+
+/// Whether ARP asks for an address. Who tells its own (RFC 5227 1.1) is to be heard by all, and answered by nobody.
+fn asks(packet: &[u8]) -> bool {
+    ArpRepr::parse(packet)
+        .is_ok_and(|arp| arp.operation == ArpOperation::Request && arp.sender_ip != arp.target_ip)
+}
+
+fn is_echo_request(packet: &Packet, bytes: &[u8]) -> bool {
+    const ECHO_REQUEST: u8 = 8;
+    packet.protocol == ICMP
+        && packet.piece != Piece::Later
+        && bytes.get(packet.transport_at) == Some(&ECHO_REQUEST)
+}
