@@ -56,9 +56,14 @@ const ECHO: u16 = 7;
 
 /// A machine with a VNIC for `program`, and the library.
 fn operator(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
+    operator_of(setup, "256M", programs)
+}
+
+/// The same with so much memory.
+pub fn operator_of(setup: &Setup, memory: &str, programs: &[&str]) -> Result<Operator, String> {
     let library = build::library("sietch")?;
     let library = format!("{}:/lib/libsietch.so", library.display());
-    let mut flags = vec!["--add", &library];
+    let mut flags = vec!["-m", memory, "--add", &library];
     flags.extend(programs.iter().flat_map(|program| ["--add", program]));
     let mut shell = operator_with(setup, &flags)?;
     shell.ask("dladm create-vnic -t -l eth0 -m 2:0:0:0:0:61 vnic61")?;
@@ -66,7 +71,7 @@ fn operator(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
 }
 
 /// Starts a program on the link, in the background, and waits until it says a word.
-fn start(shell: &mut Operator, program: &str, word: &str) -> Result<(), String> {
+pub fn start(shell: &mut Operator, program: &str, word: &str) -> Result<(), String> {
     let said = shell.ask(&format!(
         "rm -f /tmp/said; \
          LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=vnic61 SIETCH_ADDRESS={PROGRAM}/24 \

@@ -105,6 +105,7 @@ mod userland;
 mod vfio;
 mod virtual_functions;
 mod volume;
+mod workers;
 mod zerocopy;
 
 use std::process::ExitCode;
@@ -229,6 +230,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         owned_links::TESTS,
         native_io::TESTS,
         bypass::TESTS,
+        workers::TESTS,
         own_card::TESTS,
         snoop::TESTS,
     ]

@@ -2,9 +2,10 @@
 
 use std::fmt;
 use std::net::Ipv4Addr;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-use inet::{Cidr, Config, MemoryLimits};
+use inet::{Cidr, Config, MemoryLimits, PortRange};
 use rt::{CHUNK_BYTES, Setup};
 
 /// An IPv4 address with its network, as `10.0.2.61/24`.
@@ -49,8 +50,11 @@ impl FromStr for Address {
 /// A queue to be opened.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct QueueConfig {
-    /// The link's name. While the queue is open all of its frames are the program's.
+    /// The link's name. While the queue is open all of its frames are the program's, or those of several programs
+    /// that have a queue each.
     pub link: String,
+    /// The first of these that nobody has is opened. By itself that is the link's first queue and no other.
+    pub queues: RangeInclusive<u16>,
     /// The program's address on it. The kernel's stack may have the same, and has it when the
     /// program is gone.
     pub address: Address,
@@ -70,12 +74,19 @@ impl QueueConfig {
     pub fn new(link: &str, address: Address) -> Self {
         Self {
             link: link.into(),
+            queues: 0..=0,
             address,
             gateway: None,
             ring_entries: 512,
             chunks: 4096,
             sockets_max: 16 * 1024,
         }
+    }
+
+    /// Whether it is a card of the program's own, which has one queue.
+    pub fn is_card(&self) -> bool {
+        // An interface's name may have dots and colons, but no device is called so.
+        self.link.contains(':')
     }
 
     pub(crate) fn setup(&self) -> Setup {
@@ -98,7 +109,20 @@ impl QueueConfig {
             ..Config::default()
         }
     }
+
+    /// The same for a queue of several: its own ports are those by which answers come to it.
+    pub(crate) fn stack_of(&self, queue: u16) -> Config {
+        let share = link::queues::share(queue);
+        let ports = share.and_then(|share| PortRange::new(*share.start(), *share.end()));
+        Config {
+            ports: ports.unwrap_or_default(),
+            ..self.stack()
+        }
+    }
 }
+
+/// Queues that a link may have.
+pub const QUEUES: RangeInclusive<u16> = 0..=link::queues::QUEUES_MAX - 1;
 
 /// This part of the chunks is for what passes through.
 const RESERVE_SHARE: usize = 16;

@@ -29,6 +29,17 @@ impl Doorbell {
         }
     }
 
+    /// Whether the queue gets flows that no queue of its link has, as it does at first.
+    ///
+    /// Errors: `NetworkDown` without the link.
+    pub fn take_new_flows(&self, is_taker: bool) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.take_new_flows(is_taker),
+            // Nobody else has a queue of it.
+            Self::Card(..) => Ok(()),
+        }
+    }
+
     /// What it holds of the system, for programs that close what they do not know.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut all = vec![self.as_fd()];

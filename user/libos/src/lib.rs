@@ -46,8 +46,8 @@
 //! [`Queue::stats`]).
 //!
 //! # Not here
-//! POSIX's sockets (`user/posix`, by [`Station::parts`]), IPv6 and DHCP of the queue's own address (the stack has both), several queues of one link, programs that
-//! fork and go on using the queue in the child.
+//! POSIX's sockets (`user/posix`, by [`Station::parts`]), IPv6 and DHCP of the queue's own address (the stack has both), programs that
+//! fork and go on using the queue in the child: it opens another one of the link ([`QueueConfig::queues`]).
 #![forbid(unsafe_code)]
 
 mod config;
@@ -60,7 +60,7 @@ mod socket;
 mod station;
 mod world;
 
-pub use config::{Address, NoAddress, QueueConfig};
+pub use config::{Address, NoAddress, QUEUES, QueueConfig};
 pub use doorbell::Doorbell;
 pub use event::Event;
 pub use hal::PortCounters;

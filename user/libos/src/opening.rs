@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use hal::FramePort;
 use hal::pci::PciFunction;
+use inet::Config;
 use mbuf::FreeList;
 use rt::vfio::{DeviceMemory, Function};
 use rt::{AnyIo, Card, Interface, XdpSocket};
@@ -20,6 +21,8 @@ pub struct Link {
     pub mac: [u8; 6],
     /// The largest payload of a frame.
     pub mtu: u16,
+    /// Of its stack.
+    pub stack: Config,
 }
 
 /// A card's driver, ready.
@@ -27,8 +30,7 @@ type Port = Box<dyn FramePort + Send>;
 
 /// Takes it.
 pub fn open(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
-    // An interface's name may have dots and colons, but no device is called so.
-    match config.link.contains(':') {
+    match config.is_card() {
         true => open_card(config),
         false => open_rings(config),
     }
@@ -37,11 +39,13 @@ pub fn open(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
 fn open_rings(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
     let link = Interface::find(&config.link)?;
     let mtu = u16::try_from(link.mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let (socket, exchange) = XdpSocket::open(link.index, config.setup())?;
+    let queues = config.queues.clone();
+    let (socket, exchange) = XdpSocket::open(link.index, queues, config.setup())?;
     let link = Link {
         io: AnyIo::Rings(exchange),
         mac: link.mac,
         mtu,
+        stack: config.stack_of(socket.queue()),
     };
     Ok((Doorbell::Socket(socket), link))
 }
@@ -58,6 +62,7 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
         io: AnyIo::Card(card),
         mac,
         mtu,
+        stack: config.stack(),
     };
     Ok((Doorbell::Card(interrupt, function), link))
 }

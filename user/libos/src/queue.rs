@@ -38,7 +38,7 @@ impl Queue {
         let mut seed = [0; 16];
         rt::random(&mut seed)?;
         let seed = split(seed);
-        let mut station = Station::new(link.io, link.mac, link.mtu, config.stack(), seed);
+        let mut station = Station::new(link.io, link.mac, link.mtu, link.stack, seed);
         station.set_address(config.address, config.gateway);
         Ok(Self { doorbell, station })
     }

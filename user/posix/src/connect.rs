@@ -27,6 +27,7 @@ impl<L: Link> Host<L> {
         let (stack, world) = self.parts();
         stack.connect(world, open.id, peer)?;
         open.settle();
+        open.serves.store(false, Relaxed);
         Ok(())
     }
 

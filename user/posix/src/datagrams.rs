@@ -28,6 +28,7 @@ impl<L: Link> Host<L> {
     /// Errors: `AGAIN` if none waits.
     pub fn take_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
         self.check_link()?;
+        self.note_watched(open);
         let taken = self.parts().0.recv_from(open.id);
         self.refresh(open);
         self.expect_return(open.ready().contains(Events::READABLE));

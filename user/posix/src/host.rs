@@ -14,6 +14,7 @@ use crate::events;
 use crate::open::{Named, Open};
 use crate::sending::Sending;
 use crate::sets::WatchSet;
+use crate::sharing::Sharing;
 use crate::table::Table;
 use epoll::Events;
 
@@ -29,6 +30,10 @@ pub trait Link {
     ///
     /// Errors: the link is gone.
     fn kick(&mut self, io: &Self::Io) -> io::Result<()>;
+
+    /// Whether the queue gets flows that no queue of the link has. If the link is gone that is
+    /// found elsewhere.
+    fn take_new_flows(&mut self, is_taker: bool);
 }
 
 /// See the crate.
@@ -40,6 +45,7 @@ pub struct Host<L: Link> {
     opens: Vec<Option<Arc<Open>>>,
     pub(crate) address: Address,
     pub(crate) sending: Sending,
+    pub(crate) sharing: Sharing,
     is_down: bool,
     /// Something has happened to sockets since somebody was told.
     has_news: bool,
@@ -57,6 +63,7 @@ impl<L: Link> Host<L> {
             opens: Vec::new(),
             address,
             sending: Sending::new(ring_entries),
+            sharing: Sharing::default(),
             is_down: false,
             has_news: false,
             turns: 0,
@@ -268,7 +275,13 @@ impl<L: Link> Host<L> {
         }
     }
 
+    /// All sockets.
+    pub(crate) fn opens(&self) -> impl Iterator<Item = &Arc<Open>> {
+        self.opens.iter().flatten()
+    }
+
     fn end(&mut self, open: &Open) {
+        self.note_end(open);
         if let Some(slot) = self.opens.get_mut(open.id.index()) {
             *slot = None;
         }

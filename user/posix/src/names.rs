@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use inet::{Endpoint, Events, Shutdown, Transport};
 
@@ -28,6 +29,8 @@ impl<L: Link> Host<L> {
         self.check_link()?;
         self.parts().0.bind(open.id, Endpoint::v4(address, port))?;
         open.settle();
+        let serves = open.transport == Transport::Udp && port != 0;
+        open.serves.store(serves, Relaxed);
         Ok(())
     }
 
@@ -40,6 +43,7 @@ impl<L: Link> Host<L> {
         let backlog = backlog.min(BACKLOG_MAX) as usize;
         self.parts().0.listen(open.id, backlog)?;
         open.settle();
+        open.serves.store(true, Relaxed);
         self.refresh(open);
         Ok(())
     }
@@ -52,6 +56,7 @@ impl<L: Link> Host<L> {
         if open.transport != Transport::Tcp {
             return Err(Errno::NOT_SUPPORTED);
         }
+        self.note_watched(open);
         let (stack, _) = self.parts();
         stack.accept_queue(open.id)?;
         match stack.poll(open.id).contains(Events::READABLE) {

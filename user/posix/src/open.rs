@@ -29,6 +29,8 @@ pub struct Open {
     pub(crate) is_outcome_untold: AtomicBool,
     /// It has a name or a peer here.
     is_settled: AtomicBool,
+    /// Peers that nobody knows are for it: it listens, or has been named for datagrams.
+    pub(crate) serves: AtomicBool,
     /// Limits of a call's wait in nanoseconds; zero for none.
     timeouts: [AtomicU64; 2],
     /// How many numbers it has.
@@ -45,6 +47,7 @@ impl Open {
             is_nonblocking: AtomicBool::new(is_nonblocking),
             is_outcome_untold: AtomicBool::new(false),
             is_settled: AtomicBool::new(false),
+            serves: AtomicBool::new(false),
             timeouts: [AtomicU64::new(0), AtomicU64::new(0)],
             numbers: AtomicUsize::new(0),
         })
@@ -101,6 +104,11 @@ impl Open {
         self.observers
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a set watches it.
+    pub(crate) fn is_watched(&self) -> bool {
+        !self.observers().is_empty()
     }
 
     /// Sets that watch it are told that something has happened.

@@ -38,6 +38,16 @@ impl Table {
         self.0.get_mut(number as usize)?.take()
     }
 
+    /// All sockets with their numbers.
+    pub fn sockets(&self) -> impl Iterator<Item = (u32, Arc<Open>)> + '_ {
+        (0..)
+            .zip(&self.0)
+            .filter_map(|(number, named)| match named {
+                Some(Named::Socket(open)) => Some((number, open.clone())),
+                _ => None,
+            })
+    }
+
     /// The socket of a number.
     #[inline]
     pub fn socket(&self, number: u32) -> Result<Arc<Open>> {

@@ -42,6 +42,9 @@ impl Link for Port {
         self.sent.extend(sent);
         Ok(())
     }
+
+    /// Each has the only queue.
+    fn take_new_flows(&mut self, _: bool) {}
 }
 
 struct Side {
@@ -59,6 +62,8 @@ impl Link for Shared {
     fn kick(&mut self, exchange: &Exchange<SimulatedRing>) -> io::Result<()> {
         self.0.borrow_mut().kick(exchange)
     }
+
+    fn take_new_flows(&mut self, _: bool) {}
 }
 
 fn address(number: u8) -> Ipv4Addr {

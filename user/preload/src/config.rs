@@ -4,7 +4,7 @@ use std::env;
 use std::net::Ipv4Addr;
 use std::sync::OnceLock;
 
-use sietch_io::QueueConfig;
+use sietch_io::{QUEUES, QueueConfig};
 
 /// The link, without which nothing is done.
 const LINK: &str = "SIETCH_LINK";
@@ -15,13 +15,22 @@ const GATEWAY: &str = "SIETCH_GATEWAY";
 
 /// Frames that wait on each side: an answer of a socket's whole window fits.
 const RING_ENTRIES: u32 = 2048;
-/// Packet memory of 32 MiB.
+/// Packet memory of 32 MiB; children have a quarter of it.
 const CHUNKS: usize = 16 * 1024;
 
 /// What it asks for; `None` without a link, and if it cannot be understood, which is said once.
 pub fn get() -> Option<&'static QueueConfig> {
     static CONFIG: OnceLock<Option<QueueConfig>> = OnceLock::new();
     CONFIG.get_or_init(read).as_ref()
+}
+
+/// For a child that has a further queue of the same link, whichever is free.
+pub fn further(config: &QueueConfig) -> QueueConfig {
+    QueueConfig {
+        queues: QUEUES,
+        chunks: CHUNKS / 4,
+        ..config.clone()
+    }
 }
 
 fn read() -> Option<QueueConfig> {

@@ -6,8 +6,8 @@ use posix::{Errno, Result};
 
 use crate::answer;
 use crate::next;
-use crate::numbers::{self, Whose, whose};
-use crate::state::Held;
+use crate::numbers::{self, Whose, seen, whose};
+use crate::state::{self, Held};
 
 /// Bytes that wait, and that the peer has not acknowledged (include/uapi/asm-generic/ioctls.h).
 const FIONREAD: c_ulong = 0x541b;
@@ -23,10 +23,11 @@ fn forget(held: &mut Held, number: c_int) {
 /// `close(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn close(number: c_int) -> c_int {
-    match whose(number) {
+    match seen(number) {
         Whose::Kernel => {}
         Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
         Whose::Parent => numbers::set(number, Whose::Kernel),
+        Whose::Inherited => renounce(number),
         Whose::Socket | Whose::Set => match Held::wait() {
             Ok(mut held) => forget(&mut held, number),
             Err(_) => numbers::set(number, Whose::Kernel),
@@ -34,6 +35,12 @@ pub extern "C" fn close(number: c_int) -> c_int {
     }
     // SAFETY: the number is the program's.
     unsafe { next::close.get()(number) }
+}
+
+/// What was inherited and never used is the kernel's again.
+fn renounce(number: c_int) {
+    numbers::set(number, Whose::Kernel);
+    state::lock().renounce(number);
 }
 
 /// Makes a copy of a number by `make`, and has it name the same.
@@ -57,7 +64,7 @@ fn name(held: &mut Held, old: c_int, new: c_int) -> Result<c_int> {
         .host()
         .duplicate(old.cast_unsigned(), new.cast_unsigned());
     match named {
-        Ok(()) => numbers::set(new, whose(old)),
+        Ok(()) => numbers::set(new, seen(old)),
         // SAFETY: nobody has the number but us.
         Err(_) => drop(unsafe { next::close.get()(new) }),
     }
@@ -73,13 +80,18 @@ pub extern "C" fn dup(old: c_int) -> c_int {
 
 /// What dup2 and dup3 do besides `make`: `new` names something else from now on.
 fn replace(old: c_int, new: c_int, make: impl FnOnce() -> c_int) -> c_int {
-    let is_named = |number| matches!(whose(number), Whose::Socket | Whose::Set);
-    if whose(new) == Whose::Library {
+    let is_named = |number| matches!(seen(number), Whose::Socket | Whose::Set);
+    if seen(new) == Whose::Library {
         return answer::number(Err(Errno::BAD_NUMBER));
     }
+    if old != new && seen(new) == Whose::Inherited {
+        renounce(new);
+    }
+    // For a copy it is used.
+    whose(old);
     if old == new || !is_named(old) && !is_named(new) {
         let made = make();
-        if made >= 0 && old != new && whose(new) == Whose::Parent {
+        if made >= 0 && old != new && seen(new) == Whose::Parent {
             numbers::set(new, Whose::Kernel);
         }
         return made;
@@ -116,6 +128,7 @@ pub extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 
 /// Whether calls on a number wait, as the kernel was told.
 fn set_nonblocking(number: c_int, is_nonblocking: bool) {
+    whose(number);
     let held = Held::wait().ok();
     let open = held.and_then(|mut held| held.host().socket(number.cast_unsigned()).ok());
     if let Some(open) = open {

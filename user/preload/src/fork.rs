@@ -1,10 +1,16 @@
-//! What a child has of its parent's sockets: their numbers, and nothing behind them. Calls say ENETDOWN, but for
-//! close. The queue, its rings and its thread are the parent's, who notices nothing.
+//! What a child has of its parent's sockets. The queue, its rings and its thread are the parent's, and so are
+//! connections: calls on their numbers say ENETDOWN, but for close. Listeners and sockets for datagrams are opened
+//! again when the child uses the first of them, on another queue of the same link (`posix`, `inherit`).
+//!
+//! A program that gives up its rights before it does so has them opened then: a queue needs them.
 
 use std::cell::Cell;
+use std::ffi::c_int;
 use std::sync::MutexGuard;
 
-use crate::numbers;
+use libc::uid_t;
+
+use crate::next;
 use crate::state::{self, State};
 
 thread_local! {
@@ -27,14 +33,41 @@ unsafe extern "C" fn prepare() {
 }
 
 unsafe extern "C" fn resume() {
-    drop(FORKING.take());
+    if let Some(mut state) = FORKING.take()
+        && let Some(host) = state.host()
+    {
+        host.share_with_child();
+    }
 }
 
 unsafe extern "C" fn begin() {
     if let Some(mut state) = FORKING.take()
         && state.host().is_some()
     {
-        numbers::become_a_child();
         state.become_a_child();
     }
+}
+
+/// `setuid(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn setuid(user: uid_t) -> c_int {
+    state::claim_while_we_may();
+    // SAFETY: no memory is passed.
+    unsafe { next::setuid.get()(user) }
+}
+
+/// `setreuid(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn setreuid(real: uid_t, effective: uid_t) -> c_int {
+    state::claim_while_we_may();
+    // SAFETY: no memory is passed.
+    unsafe { next::setreuid.get()(real, effective) }
+}
+
+/// `setresuid(2)`.
+#[unsafe(no_mangle)]
+pub extern "C" fn setresuid(real: uid_t, effective: uid_t, saved: uid_t) -> c_int {
+    state::claim_while_we_may();
+    // SAFETY: no memory is passed.
+    unsafe { next::setresuid.get()(real, effective, saved) }
 }

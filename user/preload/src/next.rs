@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
     epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
-    socklen_t, ssize_t, timespec, timeval,
+    socklen_t, ssize_t, timespec, timeval, uid_t,
 };
 
 /// The next function of a name behind ours, of the type `F`.
@@ -101,6 +101,9 @@ behind! {
     epoll_ctl: fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
     epoll_pwait: fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
     ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
+    setuid: fn(uid_t) -> c_int;
+    setreuid: fn(uid_t, uid_t) -> c_int;
+    setresuid: fn(uid_t, uid_t, uid_t) -> c_int;
     select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;
 }

@@ -2,6 +2,7 @@
 //! becomes ours but by the call that makes it.
 
 use std::ffi::c_int;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 
 use posix::NUMBERS_MAX;
@@ -20,21 +21,51 @@ pub enum Whose {
     Library = 3,
     /// A socket of the parent's.
     Parent = 4,
+    /// One of the parent's that becomes ours when it is used.
+    Inherited = 5,
 }
 
 static NUMBERS: [AtomicU8; NUMBERS_MAX] = [const { AtomicU8::new(0) }; NUMBERS_MAX];
 /// Beyond the largest number that was ever ours.
 static END: AtomicUsize = AtomicUsize::new(0);
 
-/// Whose this number is.
+/// Whose this number is, for a call that uses it: what was inherited is ours then, or is not to be had.
+/// Not to be asked by who has the lock.
 #[inline]
 pub fn whose(number: c_int) -> Whose {
+    match seen(number) {
+        Whose::Inherited => claim(number),
+        whose => whose,
+    }
+}
+
+#[cold]
+fn claim(number: c_int) -> Whose {
+    if let Some(claim) = CLAIM.get() {
+        claim(number);
+    }
+    seen(number)
+}
+
+/// What makes an inherited number ours.
+static CLAIM: OnceLock<fn(c_int)> = OnceLock::new();
+
+/// From now on numbers may be inherited, which `claim` makes ours.
+pub fn inherit_by(claim: fn(c_int)) {
+    // It is the same one each time.
+    CLAIM.set(claim).ok();
+}
+
+/// Whose it is now.
+#[inline]
+pub fn seen(number: c_int) -> Whose {
     let byte = usize::try_from(number).ok().and_then(|at| NUMBERS.get(at));
     match byte.map_or(0, |byte| byte.load(Ordering::Acquire)) {
         1 => Whose::Socket,
         2 => Whose::Set,
         3 => Whose::Library,
         4 => Whose::Parent,
+        5 => Whose::Inherited,
         _ => Whose::Kernel,
     }
 }
@@ -42,7 +73,7 @@ pub fn whose(number: c_int) -> Whose {
 /// Whether it is none of ours, as nearly all are.
 #[inline]
 pub fn is_kernels(number: c_int) -> bool {
-    whose(number) == Whose::Kernel
+    seen(number) == Whose::Kernel
 }
 
 /// Whose it is from now on.
@@ -59,10 +90,19 @@ pub fn set(number: c_int, whose: Whose) {
 /// In a child: what was ours is the parent's, but sets are the kernel's alone.
 pub fn become_a_child() {
     for number in 0..END.load(Ordering::Relaxed) as c_int {
-        match whose(number) {
+        match seen(number) {
             Whose::Socket => set(number, Whose::Parent),
             Whose::Set | Whose::Library => set(number, Whose::Kernel),
-            Whose::Kernel | Whose::Parent => {}
+            Whose::Kernel | Whose::Parent | Whose::Inherited => {}
+        }
+    }
+}
+
+/// Nothing more can be inherited.
+pub fn disinherit() {
+    for number in 0..END.load(Ordering::Relaxed) as c_int {
+        if seen(number) == Whose::Inherited {
+            set(number, Whose::Parent);
         }
     }
 }

@@ -10,7 +10,7 @@ use posix::{Events, Result};
 
 use crate::answer;
 use crate::next;
-use crate::numbers::{Whose, whose};
+use crate::numbers::{Whose, seen, whose};
 use crate::patience;
 use crate::state::{self, Held};
 
@@ -19,7 +19,13 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 const NANOS_PER_MICRO: u64 = 1000;
 
 fn is_ours(number: c_int) -> bool {
-    whose(number) == Whose::Socket
+    seen(number) == Whose::Socket
+}
+
+/// Whether any is, after all that were inherited are used.
+fn has_ours(files: &[pollfd]) -> bool {
+    let ours = files.iter().filter(|file| whose(file.fd) == Whose::Socket);
+    ours.count() != 0
 }
 
 fn later(nanos: u64) -> Instant {
@@ -67,7 +73,10 @@ fn look(held: &mut Held, files: &mut [pollfd]) -> usize {
     let mut count = 0;
     for file in files.iter_mut().filter(|file| is_ours(file.fd)) {
         let open = held.host().socket(file.fd.cast_unsigned());
-        let ready = open.map_or(Events::NVAL, |open| open.ready());
+        let ready = open.map_or(Events::NVAL, |open| {
+            held.host().note_watched(&open);
+            open.ready()
+        });
         let wanted = Events::from_bits_truncate(u32::from(file.events.cast_unsigned()));
         let told = ready & (wanted | Events::ALWAYS | Events::NVAL);
         file.revents = told.bits() as c_short;
@@ -107,7 +116,7 @@ pub unsafe extern "C" fn ppoll(
 ) -> c_int {
     // SAFETY: **Caller**.
     let all = unsafe { files(at, count) };
-    if !all.iter().any(|file| is_ours(file.fd)) {
+    if !has_ours(all) {
         // SAFETY: **Caller**.
         return unsafe { next::ppoll.get()(at, count, timeout, mask) };
     }
@@ -230,7 +239,7 @@ fn select_ours(
     mask: *const sigset_t,
 ) -> Option<Result<usize>> {
     let mut files = asked(sets, count);
-    if !files.iter().any(|file| is_ours(file.fd)) {
+    if !has_ours(&files) {
         return None;
     }
     let found = poll_all(&mut files, nanos.map(later), mask);

@@ -11,7 +11,7 @@ use posix::{Errno, Event, Events, Result, Trigger, Watch};
 
 use crate::answer;
 use crate::next;
-use crate::numbers::{self, Whose, whose};
+use crate::numbers::{self, Whose, seen, whose};
 use crate::patience::{self, readable};
 use crate::state::Held;
 
@@ -72,7 +72,7 @@ fn watch_of(event: &epoll_event) -> Watch {
 
 fn control(set: c_int, operation: c_int, number: c_int, watch: Option<Watch>) -> Result<()> {
     let mut held = Held::wait()?;
-    if whose(set) == Whose::Kernel {
+    if seen(set) == Whose::Kernel {
         // One that somebody else has made: the kernel knows whether it is one.
         held.host().add_set(set.cast_unsigned())?;
         numbers::set(set, Whose::Set);
@@ -81,8 +81,14 @@ fn control(set: c_int, operation: c_int, number: c_int, watch: Option<Watch>) ->
     let open = host.socket(number)?;
     let members = host.set(set.cast_unsigned()).ok_or(Errno::INVALID)?;
     match (operation, watch) {
-        (libc::EPOLL_CTL_ADD, Some(watch)) => members.add(number, &open, watch)?,
-        (libc::EPOLL_CTL_MOD, Some(watch)) => members.modify(number, &open, watch)?,
+        (libc::EPOLL_CTL_ADD, Some(watch)) => {
+            members.add(number, &open, watch)?;
+            host.note_watched(&open);
+        }
+        (libc::EPOLL_CTL_MOD, Some(watch)) => {
+            members.modify(number, &open, watch)?;
+            host.note_watched(&open);
+        }
         (libc::EPOLL_CTL_DEL, _) => members.remove(number, &open)?,
         _ => return Err(Errno::INVALID),
     }
@@ -120,7 +126,7 @@ pub unsafe extern "C" fn epoll_pwait(
     mask: *const sigset_t,
 ) -> c_int {
     let room = usize::try_from(most).unwrap_or(0);
-    if whose(set) != Whose::Set || room == 0 || events.is_null() {
+    if seen(set) != Whose::Set || room == 0 || events.is_null() {
         // SAFETY: **Caller**.
         return unsafe { next::epoll_pwait.get()(set, events, most, timeout_ms, mask) };
     }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base::Instant;
-use posix::{Errno, Host, Link, Result};
+use posix::{Errno, Heirloom, Host, Link, Result};
 use rt::{AnyIo, Clock};
 use sietch_io::{Doorbell, Queue, QueueConfig};
 
@@ -24,6 +24,11 @@ impl Link for Port {
     fn kick(&mut self, _: &AnyIo) -> io::Result<()> {
         self.0.kick()
     }
+
+    fn take_new_flows(&mut self, is_taker: bool) {
+        // If the link is gone, the next wait finds that.
+        self.0.take_new_flows(is_taker).ok();
+    }
 }
 
 impl AsFd for Port {
@@ -38,18 +43,23 @@ enum Hosting {
     Unopened,
     /// There can be none: it could not be opened, or is the parent's.
     Refused,
+    /// In a child: one is opened when a socket is used that it may have.
+    Inherited,
     Open(Box<Host<Port>>),
 }
 
 /// What the lock guards.
 pub struct State {
     hosting: Hosting,
+    /// Sockets of the parent's that are opened again when they are used.
+    heirlooms: Vec<Heirloom>,
     pub bells: Bells,
     clock: Clock,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
     hosting: Hosting::Unopened,
+    heirlooms: Vec::new(),
     bells: Bells::new(),
     clock: Clock::new(),
 });
@@ -166,15 +176,92 @@ impl State {
         }
     }
 
-    /// In a child: the link and its packet memory are the parent's. Its socket is closed, so that the link is free
-    /// when the parent ends; the memory is left as it is, for a child's copy of it costs.
+    /// In a child: the link's queue and its packet memory are the parent's. The socket is closed, so that the queue is
+    /// free when the parent ends; the memory is left as it is.
     pub fn become_a_child(&mut self) {
-        if let Hosting::Open(host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
+        if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
+            if config::get().is_some_and(|config| !config.is_card()) {
+                self.heirlooms.extend(host.heirlooms());
+            }
+            numbers::become_a_child();
             let (port, station) = host.into_parts();
             std::mem::forget(station);
             drop(port);
         }
+        numbers::inherit_by(claim);
+        for number in self.heirlooms.iter().flat_map(|heirloom| &heirloom.numbers) {
+            self.hosting = Hosting::Inherited;
+            numbers::set(number.cast_signed(), Whose::Inherited);
+        }
         self.bells = Bells::new();
+    }
+
+    /// A number that nobody has used yet is none of the child's.
+    pub fn renounce(&mut self, number: c_int) {
+        for heirloom in &mut self.heirlooms {
+            heirloom
+                .numbers
+                .retain(|other| other.cast_signed() != number);
+        }
+        self.heirlooms
+            .retain(|heirloom| !heirloom.numbers.is_empty());
+    }
+
+    /// The host of a child, opened now if it was not yet.
+    fn own_host(&mut self) -> Option<&mut Host<Port>> {
+        if let (Hosting::Inherited, Some(config)) = (&self.hosting, config::get()) {
+            self.hosting = open(&config::further(config));
+            if let Hosting::Open(host) = &mut self.hosting {
+                host.share_as_child();
+            }
+        }
+        self.host()
+    }
+
+    /// Opens the socket of a number again, and with it all others that were not: peers are told apart by queues,
+    /// not by ports. But of several with one name that one only.
+    fn take_over(&mut self, number: c_int) {
+        let mut heirlooms = std::mem::take(&mut self.heirlooms);
+        let is_asked = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
+        heirlooms.sort_by_key(|heirloom| !is_asked(heirloom));
+        let mut opened: Vec<Heirloom> = Vec::new();
+        let Some(host) = self.own_host() else {
+            return numbers::disinherit();
+        };
+        let mut left = Vec::new();
+        for heirloom in heirlooms {
+            if opened.iter().any(|other| other.is_named_as(&heirloom)) {
+                left.push(heirloom);
+                continue;
+            }
+            let whose = match host.inherit(&heirloom) {
+                Ok(()) => Whose::Socket,
+                Err(_) => Whose::Parent,
+            };
+            let numbers = heirloom.numbers.iter();
+            numbers.for_each(|number| numbers::set(number.cast_signed(), whose));
+            opened.push(heirloom);
+        }
+        self.heirlooms = left;
+    }
+}
+
+/// A number that was inherited is used: it is ours from now on, or the parent's alone.
+pub fn claim(number: c_int) {
+    let mut state = lock();
+    if numbers::seen(number) == Whose::Inherited {
+        state.take_over(number);
+    }
+}
+
+/// The program is about to lose rights that a queue needs.
+pub fn claim_while_we_may() {
+    let mut state = lock();
+    if let Hosting::Inherited = state.hosting
+        && let Some(number) = state.heirlooms.iter().flat_map(|it| &it.numbers).next()
+    {
+        let number = number.cast_signed();
+        state.take_over(number);
     }
 }
 

@@ -30,7 +30,7 @@
 //!
 //! # Not here
 //! Protocols and the event loop (`sietch-io`). Programs that fork keep the socket in both processes, but the
-//! chunks are the parent's alone (the child has copies): the child must not touch the queue.
+//! chunks are the parent's alone and are not mapped in the child: it must not touch the queue.
 
 mod card;
 mod clock;

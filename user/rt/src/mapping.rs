@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::ptr::{self, NonNull};
 
-use rustix::mm::{self, MapFlags, ProtFlags};
+use rustix::mm::{self, Advice, MapFlags, ProtFlags};
 
 /// See the crate's **Mapped**.
 #[derive(Debug)]
@@ -17,14 +17,18 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Fresh memory, zeroed. A child of a fork gets a copy.
+    /// Fresh memory, zeroed. A child of a fork does not get it: it could not use it, and copies of pinned pages would be
+    /// made at once.
     pub fn anonymous(bytes: usize) -> io::Result<Self> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a new private mapping at a place of the kernel's choice touches no memory that
         // anybody uses.
         let start =
             unsafe { mm::mmap_anonymous(ptr::null_mut(), bytes, access, MapFlags::PRIVATE) };
-        Self::of(start?.cast(), bytes)
+        let mapping = Self::of(start?.cast(), bytes)?;
+        // SAFETY: it changes nothing here (Mapped).
+        unsafe { mm::madvise(mapping.start.as_ptr().cast(), bytes, Advice::LinuxDontFork) }?;
+        Ok(mapping)
     }
 
     /// A part of a file, shared with whoever else maps it.

@@ -1,7 +1,8 @@
 //! An AF_XDP socket that is bound to a link.
 
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::ops::RangeInclusive;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::sockopt::{
@@ -41,13 +42,24 @@ pub struct Setup {
 /// It and its exchange may be dropped in any order: the kernel keeps the pages of the packet memory that it
 /// was told of, wherever the program maps what then.
 #[derive(Debug)]
-pub struct XdpSocket(OwnedFd);
+pub struct XdpSocket {
+    socket: OwnedFd,
+    queue: u16,
+}
+
+/// Whether a queue gets new flows (`docs/rings.md`).
+const XDP_NEW_FLOWS: libc::c_int = 0x5301;
 
 impl XdpSocket {
-    /// Takes the link with this number (see [`Interface`](crate::Interface)).
+    /// Takes the first of these queues that nobody has of the link with this number (see
+    /// [`Interface`](crate::Interface)).
     ///
     /// Errors: those of the system, `Unsupported` where rings are laid out in another way.
-    pub fn open(link: u32, setup: Setup) -> io::Result<(Self, Exchange<RingMemory>)> {
+    pub fn open(
+        link: u32,
+        queues: RangeInclusive<u16>,
+        setup: Setup,
+    ) -> io::Result<(Self, Exchange<RingMemory>)> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
         let umem = Umem::new(setup.chunks, setup.reserve)?;
@@ -56,9 +68,34 @@ impl XdpSocket {
         let exchange = Exchange::new(umem, rings, setup.entries);
         let mut exchange = exchange.ok_or(io::ErrorKind::InvalidInput)?;
         exchange.supply();
-        let address = SocketAddrXdp::new(SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP, link, 0);
-        bind(&socket, &address)?;
-        Ok((Self(socket), exchange))
+        let queue = bind_first(socket.as_fd(), link, queues)?;
+        Ok((Self { socket, queue }, exchange))
+    }
+
+    /// Which queue of the link it is.
+    pub fn queue(&self) -> u16 {
+        self.queue
+    }
+
+    /// Whether it gets flows that no queue of the link has. It does at first.
+    ///
+    /// Errors: `NetworkDown` without the link, or of the system.
+    pub fn take_new_flows(&self, is_taker: bool) -> io::Result<()> {
+        let value = libc::c_int::from(is_taker);
+        // SAFETY: the value is as long as is said.
+        let outcome = unsafe {
+            libc::setsockopt(
+                self.socket.as_raw_fd(),
+                libc::SOL_XDP,
+                XDP_NEW_FLOWS,
+                (&raw const value).cast(),
+                size_of_val(&value) as libc::socklen_t,
+            )
+        };
+        match outcome {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
     }
 
     /// Has the kernel send what was submitted. What the link does not take now goes out later by
@@ -66,7 +103,7 @@ impl XdpSocket {
     ///
     /// Errors: `NetworkDown` without the link.
     pub fn kick(&self) -> io::Result<()> {
-        match send(&self.0, &[], SendFlags::DONTWAIT) {
+        match send(&self.socket, &[], SendFlags::DONTWAIT) {
             Ok(_) | Err(Errno::AGAIN | Errno::BUSY | Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
@@ -74,14 +111,27 @@ impl XdpSocket {
 
     /// What went wrong in the kernel so far.
     pub fn statistics(&self) -> io::Result<XdpStatistics> {
-        Ok(xdp_statistics(&self.0)?)
+        Ok(xdp_statistics(&self.socket)?)
     }
 }
 
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.as_fd()
+        self.socket.as_fd()
     }
+}
+
+/// The lowest of these queues that is free.
+fn bind_first(socket: BorrowedFd<'_>, link: u32, queues: RangeInclusive<u16>) -> io::Result<u16> {
+    let flags = SocketAddrXdpFlags::XDP_USE_NEED_WAKEUP;
+    for queue in queues {
+        match bind(socket, &SocketAddrXdp::new(flags, link, queue.into())) {
+            Ok(()) => return Ok(queue),
+            Err(Errno::BUSY) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    Err(Errno::BUSY.into())
 }
 
 fn register(socket: BorrowedFd<'_>, umem: &Umem) -> io::Result<()> {

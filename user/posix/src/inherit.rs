@@ -1,0 +1,120 @@
+//! What a child of a fork has of its parent's sockets.
+//!
+//! The parent's stack stays the parent's, and connections with it. But a socket without a peer, a listener or one for
+//! datagrams, is a name and some options: the child opens a queue of its own on the same link and a socket of
+//! the same name in its stack, under the same number. Peers are spread over the two (`docs/rings.md`).
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use inet::{Endpoint, Options, State, Transport};
+
+use crate::errno::Result;
+use crate::host::{Host, Link};
+use crate::open::{Direction, Open};
+
+/// A socket of the parent's that the child can open again.
+#[derive(Clone, Debug)]
+pub struct Heirloom {
+    /// Its numbers in the child, one at least.
+    pub numbers: Vec<u32>,
+    transport: Transport,
+    /// Its name, if it has one.
+    local: Option<Endpoint>,
+    /// Of a listener.
+    backlog: Option<usize>,
+    serves: bool,
+    options: Options,
+    is_nonblocking: bool,
+    timeouts: [Option<u64>; 2],
+}
+
+impl Heirloom {
+    /// Whether both have the same name, which stacks allow to some (SO_REUSEPORT).
+    pub fn is_named_as(&self, other: &Self) -> bool {
+        self.local.is_some() && (self.transport, self.local) == (other.transport, other.local)
+    }
+}
+
+const DIRECTIONS: [Direction; 2] = [Direction::Receive, Direction::Send];
+
+impl<L: Link> Host<L> {
+    /// What a child may have of our sockets.
+    pub fn heirlooms(&mut self) -> Vec<Heirloom> {
+        let mut found: Vec<(Arc<Open>, Heirloom)> = Vec::new();
+        let all: Vec<(u32, Arc<Open>)> = self.table.sockets().collect();
+        for (number, open) in all {
+            let known = found
+                .iter_mut()
+                .find(|(known, _)| Arc::ptr_eq(known, &open));
+            if let Some((_, heirloom)) = known {
+                heirloom.numbers.push(number);
+            } else if let Some(heirloom) = self.heirloom(number, &open) {
+                found.push((open, heirloom));
+            }
+        }
+        found.into_iter().map(|(_, heirloom)| heirloom).collect()
+    }
+
+    fn heirloom(&mut self, number: u32, open: &Open) -> Option<Heirloom> {
+        let (stack, _) = self.parts();
+        let backlog = match stack.state(open.id) {
+            Ok(State::Listen) => Some(stack.accept_queue(open.id).ok()?.1),
+            _ => None,
+        };
+        let has_no_peer = match open.transport {
+            Transport::Tcp => backlog.is_some() || !open.is_settled(),
+            Transport::Udp => stack.remote(open.id).is_err(),
+        };
+        let local = stack.local(open.id).ok().filter(|local| local.port != 0);
+        has_no_peer.then_some(Heirloom {
+            numbers: vec![number],
+            transport: open.transport,
+            local,
+            backlog,
+            serves: open.serves.load(Relaxed),
+            options: *stack.options(open.id).ok()?,
+            is_nonblocking: open.is_nonblocking(),
+            timeouts: DIRECTIONS.map(|direction| open.timeout_nanos(direction)),
+        })
+    }
+
+    /// Opens a socket of the parent's again, under its numbers.
+    ///
+    /// Errors: those of the calls that made it.
+    pub fn inherit(&mut self, heirloom: &Heirloom) -> Result<()> {
+        let Some((first, others)) = heirloom.numbers.split_first() else {
+            return Ok(());
+        };
+        self.add_socket(*first, heirloom.transport, heirloom.is_nonblocking)?;
+        let open = self.socket(*first)?;
+        let named = self.name_again(&open, heirloom);
+        if named.is_err() {
+            self.close(*first);
+            return named;
+        }
+        for other in others {
+            self.duplicate(*first, *other)?;
+        }
+        Ok(())
+    }
+
+    fn name_again(&mut self, open: &Open, heirloom: &Heirloom) -> Result<()> {
+        let (stack, world) = self.parts();
+        stack.configure(world, open.id, |options| *options = heirloom.options)?;
+        for (direction, nanos) in DIRECTIONS.into_iter().zip(heirloom.timeouts) {
+            open.set_timeout_nanos(direction, nanos.unwrap_or(0));
+        }
+        let Some(local) = heirloom.local else {
+            return Ok(());
+        };
+        self.parts().0.bind(open.id, local)?;
+        open.settle();
+        if let Some(backlog) = heirloom.backlog {
+            self.parts().0.listen(open.id, backlog)?;
+        }
+        open.serves.store(heirloom.serves, Relaxed);
+        self.refresh(open);
+        Ok(())
+    }
+}
