@@ -120,6 +120,19 @@ impl Peer {
         len: usize,
         blocks: &[(u32, u32)],
     ) -> Vec<Heard> {
+        let frame = self.frame_with(seq, ack, flags, len, blocks);
+        self.receive(&frame, true)
+    }
+
+    /// The frame of such a segment, its checksum left out.
+    pub fn frame_with(
+        &self,
+        seq: u32,
+        ack: u32,
+        flags: TcpFlags,
+        len: usize,
+        blocks: &[(u32, u32)],
+    ) -> Vec<u8> {
         let mut options = TcpOptions {
             timestamps: self.clock.map(|value| Timestamps {
                 value,
@@ -147,8 +160,15 @@ impl Peer {
             options,
         };
         let segment = frame::segment(&repr, &vec![0; len]);
-        let frame = frame::between(2, 1, Protocol::Tcp, &segment);
-        self.host.receive_verified(&frame);
+        frame::between(2, 1, Protocol::Tcp, &segment)
+    }
+
+    /// A frame comes, whoever sent it; returns what the stack answers at once.
+    pub fn receive(&mut self, frame: &[u8], is_verified: bool) -> Vec<Heard> {
+        match is_verified {
+            true => self.host.receive_verified(frame),
+            false => self.host.receive(frame),
+        }
         self.host.stack.flush(&mut self.host.env);
         self.heard()
     }

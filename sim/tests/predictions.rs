@@ -1,5 +1,5 @@
 //! Datagrams of a flow that came before go to its socket by their headers alone
-//! (`core/inet/src/udp/prediction.rs`). Here they must fare as on a host that has never seen the
+//! (`core/inet/src/prediction.rs`). Here they must fare as on a host that has never seen the
 //! flow, whatever a peer changes in them, and whatever changes between two of them.
 
 use inet::{Cidr, Config, DropReason, Endpoint, Offloads, SocketId, Stats, Transport};
@@ -96,7 +96,7 @@ fn bound(host: &mut Host, local: Endpoint) -> Option<SocketId> {
 }
 
 /// What counts of a frame's fate: why frames were dropped, and how many were delivered.
-fn fate(before: &Stats, after: &Stats) -> Vec<(&'static str, u64)> {
+pub fn fate(before: &Stats, after: &Stats) -> Vec<(&'static str, u64)> {
     let all = |stats: &Stats| -> Vec<(&'static str, u64)> {
         let drops = stats.drops.iter();
         drops.chain(stats.counts.iter()).collect()
@@ -226,7 +226,7 @@ fn flows_that_share_a_place_all_arrive() {
     let mut server = Server::new();
     let mut count = 0;
     for round in 0..4 {
-        for port in (PEER_PORT..PEER_PORT + 1024).step_by(64) {
+        for port in (PEER_PORT..PEER_PORT + 4096).step_by(256) {
             let mut frame = frame_of(&[round]);
             frame[UDP_AT..UDP_AT + 2].copy_from_slice(&port.to_be_bytes());
             server.host.receive_verified(&frame);

@@ -21,6 +21,7 @@ mod ipv6;
 mod journal;
 mod middleboxes;
 mod narrow;
+mod predicted_segments;
 mod predictions;
 mod raw;
 mod recovery;

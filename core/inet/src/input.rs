@@ -14,9 +14,9 @@ use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::counters6::Snmp6;
 use crate::env::{Env, RawPacket};
+use crate::prediction::headers_of;
 use crate::reassembly::{FragmentKey, Late, Piece, Refused};
 use crate::stack::Stack;
-use crate::udp::prediction::headers_of;
 
 /// Longest headers of an IPv4 packet: the part that must lie in one buffer.
 const HEADERS_MAX_V4: usize = 60 + TCP_HEADER_BYTES_MAX;
@@ -26,6 +26,12 @@ pub(crate) const HEADERS_MAX_V6: usize =
 
 /// The ECN field of the type of service; all ones: congestion experienced.
 pub(crate) const ECN_BITS: u8 = 3;
+
+/// Whether a type of service says that a router on the way was congested (RFC 3168).
+#[inline]
+pub(crate) fn is_marked(tos: u8) -> bool {
+    tos & ECN_BITS == ECN_BITS
+}
 
 /// What a transport needs to know of the IP packet that it came in.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +62,9 @@ impl IpInfo {
         self.addresses.dst()
     }
 
-    /// Whether a router on the way was congested (RFC 3168).
+    /// Whether a router on the way was congested.
     pub fn is_marked(&self) -> bool {
-        self.tos & ECN_BITS == ECN_BITS
+        is_marked(self.tos)
     }
 
     /// Whether the transport's checksum is right.

@@ -120,6 +120,7 @@ mod output;
 mod path;
 mod port;
 mod ports;
+mod prediction;
 mod raw;
 mod reassembly;
 mod reconfigure;

@@ -23,12 +23,12 @@ use crate::options::{Device, PathDiscovery};
 use crate::path::Paths;
 use crate::port::Port;
 use crate::ports::Demux;
+use crate::prediction::Predictions;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
 use crate::tcp::TimeWait;
 use crate::totals::Tally;
-use crate::udp::prediction::Predictions;
 use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
 

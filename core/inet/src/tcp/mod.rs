@@ -62,6 +62,7 @@ mod info;
 mod listen;
 mod note;
 mod pacing;
+mod predicted;
 mod rate;
 mod receive;
 mod recovery;

@@ -2,7 +2,7 @@
 //!
 //! `arrive` finds the socket of a received datagram and puts it into the socket's queue; `send`
 //! decides where a program's bytes go, `fill` takes them and `packet` sends them, or `template` by the
-//! headers of the last ones, as `prediction` finds the sockets of those that come. Both ways many
+//! headers of the last ones, as `predicted` finds the sockets of those that come. Both ways many
 //! datagrams of one size can pass as one: a program gives several at once, which `fill` cuts, or
 //! those that wait are `joined` and read at once. Each crossing into the kernel then serves many.
 
@@ -12,7 +12,7 @@ mod failure;
 mod fill;
 mod gro;
 mod packet;
-pub(crate) mod prediction;
+mod predicted;
 mod send;
 mod template;
 

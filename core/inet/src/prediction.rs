@@ -1,41 +1,43 @@
-//! Datagrams of a flow, known by the headers of those before (header prediction, Van Jacobson 1990).
+//! Packets of a flow, known by the headers of those before (header prediction, Van Jacobson 1990).
 //!
-//! Two datagrams of one flow to one socket differ in lengths, identification, hops and sums, and in
-//! nothing else that matters on their way to it. So once a flow came twice, the headers of its frames are kept, and the
-//! next frame with the same goes to the socket at once: lengths and sums are looked at, addresses, ports and
-//! options are compared as five words.
+//! Two packets of one flow to one socket differ in lengths, identification, hops, sums and sequence numbers, and in
+//! nothing else that matters on their way to it. So once a flow came twice, the headers of its frames are kept, and
+//! the next frame with the same goes to the socket at once: lengths and sums are looked at, addresses, ports and
+//! options are compared as five words. `udp/predicted.rs` and `tcp/predicted.rs` take it from there.
 //!
 //! Invariant **Same**: a prediction says what the long way would say. That depends on the headers; on what
-//! changes [`Net::route_epoch`](crate::net::Net), our addresses among it; on the sockets' names, whose changes change
-//! [`Ports::epoch`](crate::ports::Ports); and on whether filters and raw sockets want to see headers. Debug builds find
-//! each socket anyway and compare.
+//! changes [`Net::route_epoch`](crate::net::Net), our addresses among it; on whether filters and raw sockets want to
+//! see headers; of datagrams on the sockets' names, whose changes change [`Ports::epoch`](crate::ports::Ports);
+//! of segments on the connection, whose name is looked at each time. Debug builds find each socket anyway and compare.
 //!
 //! The table is small and each place has one flow: flows that share it take the long way by turns, for a few
 //! instructions more.
 //!
-//! Not here: IPv6, fragments, options, groups and broadcasts, datagrams without a sum.
+//! Not here: IPv6, fragments, options, groups and broadcasts, datagrams without a sum, segments that open a
+//! connection.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 
 use mbuf::Chain;
-use wire::{ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, Protocol, Sum, UDP_HEADER_BYTES, UdpView};
+use wire::{ETHERNET_HEADER_BYTES, IPV4_HEADER_BYTES, Protocol, Sum, UDP_HEADER_BYTES};
 
-use super::Datagram;
-use crate::addr::Endpoint;
+use crate::addr::{Endpoint, FourTuple};
 use crate::counters::DropReason;
 use crate::dhcp::is_dhcp;
 use crate::env::Env;
 use crate::net::Net;
 use crate::stack::Stack;
 
-const UDP_AT: usize = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES;
-const HEADERS_BYTES: usize = UDP_AT + UDP_HEADER_BYTES;
+/// Where the transport's header begins.
+pub(crate) const TRANSPORT_AT: usize = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES;
+/// Headers as far as they are looked at.
+const HEADERS_BYTES: usize = TRANSPORT_AT + UDP_HEADER_BYTES;
 type Headers = [u8; HEADERS_BYTES];
 
 const ETHER_TYPE_AT: usize = 12;
-const IP_AT: usize = ETHERNET_HEADER_BYTES;
+pub(crate) const IP_AT: usize = ETHERNET_HEADER_BYTES;
 const TOS_AT: usize = IP_AT + 1;
 const IP_LEN_AT: usize = IP_AT + 2;
 const FRAGMENT_AT: usize = IP_AT + 6;
@@ -43,8 +45,8 @@ const TTL_AT: usize = IP_AT + 8;
 const PROTOCOL_AT: usize = IP_AT + 9;
 const SRC_AT: usize = IP_AT + 12;
 const DST_AT: usize = IP_AT + 16;
-const UDP_LEN_AT: usize = UDP_AT + 4;
-const UDP_SUM_AT: usize = UDP_AT + UdpView::CHECKSUM_OFFSET as usize;
+/// A datagram's length, and the first half of a segment's sequence number.
+const LEN_AT: usize = TRANSPORT_AT + 4;
 
 /// EtherType, version and length of a plain IPv4 header.
 const PLAIN_IPV4: [u8; 3] = [0x08, 0x00, 0x45];
@@ -56,7 +58,7 @@ const WORDS: usize = 5;
 /// What of them is the same for a whole flow.
 const SAME: [u64; WORDS] = {
     let mut bytes = [0xff; WORDS * 8];
-    let changing = [16, 17, 18, 19, TTL_AT, 24, 25, UDP_LEN_AT, UDP_LEN_AT + 1];
+    let changing = [16, 17, 18, 19, TTL_AT, 24, 25, LEN_AT, LEN_AT + 1];
     let mut at = 0;
     while at < changing.len() {
         bytes[changing[at]] = 0;
@@ -73,15 +75,16 @@ const SAME: [u64; WORDS] = {
 };
 
 /// Flows that are remembered.
-const FLOWS: usize = 64;
+const FLOWS: usize = 256;
 
 /// One flow.
 #[derive(Clone, Copy)]
 struct Prediction {
     same: [u64; WORDS],
-    /// Where its datagrams go; `None` for a flow that was seen once.
+    /// Where its packets go; `None` for a flow that was seen once.
     socket: Option<u32>,
     route_epoch: u32,
+    /// Of a flow of datagrams.
     ports_epoch: u32,
 }
 
@@ -116,7 +119,7 @@ impl Predictions {
 /// The sender's port says more than anything else.
 #[inline]
 fn place_of(headers: &Headers) -> usize {
-    usize::from(headers[UDP_AT + 1] ^ headers[SRC_AT + 3]) % FLOWS
+    usize::from(headers[TRANSPORT_AT + 1] ^ headers[SRC_AT + 3]) % FLOWS
 }
 
 #[inline]
@@ -133,10 +136,11 @@ fn is_same(one: &[u64; WORDS], other: &[u64; WORDS]) -> bool {
 }
 
 #[inline]
-fn half_at(headers: &Headers, at: usize) -> u16 {
+pub(crate) fn half_at(headers: &Headers, at: usize) -> u16 {
     u16::from_be_bytes([headers[at], headers[at + 1]])
 }
 
+#[inline]
 fn addr_at(headers: &Headers, at: usize) -> Ipv4Addr {
     let bytes = [0, 1, 2, 3].map(|byte| headers[at + byte]);
     Ipv4Addr::from_octets(bytes)
@@ -146,7 +150,12 @@ fn addr_at(headers: &Headers, at: usize) -> Ipv4Addr {
 #[inline]
 fn ends_of(headers: &Headers) -> (Endpoint, Endpoint) {
     let end = |addr, port| Endpoint::v4(addr_at(headers, addr), half_at(headers, port));
-    (end(SRC_AT, UDP_AT), end(DST_AT, UDP_AT + 2))
+    (end(SRC_AT, TRANSPORT_AT), end(DST_AT, TRANSPORT_AT + 2))
+}
+
+#[inline]
+fn is_tcp(headers: &Headers) -> bool {
+    headers[PROTOCOL_AT] == Protocol::Tcp.number()
 }
 
 /// The headers of a frame that may be of a flow.
@@ -155,7 +164,34 @@ pub(crate) fn headers_of(frame: &Chain) -> Option<&Headers> {
     let headers: &Headers = frame.front()?.bytes().first_chunk()?;
     let is_plain = headers[ETHER_TYPE_AT..=IP_AT] == PLAIN_IPV4;
     let is_udp = headers[PROTOCOL_AT] == Protocol::Udp.number();
-    (is_plain && is_udp).then_some(headers)
+    (is_plain && (is_udp || is_tcp(headers))).then_some(headers)
+}
+
+/// A packet of a known flow, whose IP header is whole and right.
+pub(crate) struct Predicted {
+    /// Where it goes, if it is what the flow's others were.
+    pub socket: u32,
+    pub from: Endpoint,
+    pub to: Endpoint,
+    pub hop_limit: u8,
+    pub tos: u8,
+    /// Bytes of the packet, its IP header included.
+    pub total: usize,
+    /// The transport's sum needs no look.
+    pub is_checked: bool,
+    /// The pseudo header, without the length.
+    pub pseudo: Sum,
+}
+
+impl Predicted {
+    /// Whether the transport's sum is right; `packet` begins with its header.
+    #[inline]
+    pub fn verify(&self, packet: &Chain) -> bool {
+        self.is_checked || {
+            let pseudo = self.pseudo.word(packet.len() as u16);
+            packet.slices().fold(pseudo, Sum::bytes).is_valid()
+        }
+    }
 }
 
 impl Stack {
@@ -168,42 +204,37 @@ impl Stack {
         is_checked: bool,
     ) -> Option<Result<(), DropReason>> {
         // Whatever it is: the words say whether it is of a flow.
-        let headers = frame.front()?.bytes().first_chunk()?;
+        let headers: &Headers = frame.front()?.bytes().first_chunk()?;
         let socket = self.net.predict(headers)?;
         let total = usize::from(half_at(headers, IP_LEN_AT));
-        let len = usize::from(half_at(headers, UDP_LEN_AT));
-        let is_whole = total == IPV4_HEADER_BYTES + len && total + IP_AT <= frame.len();
         let ip: &[u8; IPV4_HEADER_BYTES] = headers[IP_AT..].first_chunk()?;
-        let has_sum = half_at(headers, UDP_SUM_AT) != 0;
-        if !is_whole || len < UDP_HEADER_BYTES || !has_sum || !Sum::of_twenty(ip).is_valid() {
+        if total + IP_AT > frame.len() || !Sum::of_twenty(ip).is_valid() {
             return None;
         }
         let (from, to) = ends_of(headers);
-        let (hop_limit, tos) = (headers[TTL_AT], headers[TOS_AT]);
-        let (src, dst) = (addr_at(headers, SRC_AT), addr_at(headers, DST_AT));
-        frame.truncate(IP_AT + total);
-        if !is_checked {
-            frame.advance(UDP_AT);
-            let pseudo = Sum::pseudo_v4(src, dst, Protocol::Udp, len as u32);
-            if !frame.slices().fold(pseudo, Sum::bytes).is_valid() {
-                return Some(Err(DropReason::BadChecksum));
-            }
-        }
-        frame.advance(if is_checked {
-            HEADERS_BYTES
-        } else {
-            UDP_HEADER_BYTES
-        });
-        let datagram = Datagram {
+        let protocol = match is_tcp(headers) {
+            true => Protocol::Tcp,
+            false => Protocol::Udp,
+        };
+        let packet = Predicted {
+            socket,
             from,
             to,
-            hop_limit,
-            tos,
-            payload: core::mem::take(frame),
-            segment_bytes: 0,
-            drops: 0,
+            hop_limit: headers[TTL_AT],
+            tos: headers[TOS_AT],
+            total,
+            is_checked,
+            pseudo: Sum::pseudo_v4(
+                addr_at(headers, SRC_AT),
+                addr_at(headers, DST_AT),
+                protocol,
+                0,
+            ),
         };
-        Some(self.queue_datagram(env, socket, datagram))
+        match protocol {
+            Protocol::Tcp => self.predicted_segment(env, &packet, frame),
+            _ => self.predicted_datagram(env, &packet, frame),
+        }
     }
 }
 
@@ -211,17 +242,20 @@ impl Net {
     #[inline]
     fn predict(&self, headers: &Headers) -> Option<u32> {
         let known = self.predictions.get(headers)?;
-        let is_current =
-            known.route_epoch == self.route_epoch && known.ports_epoch == self.demux.udp.epoch();
+        let is_current = known.route_epoch == self.route_epoch
+            && (known.ports_epoch == self.demux.udp.epoch() || is_tcp(headers));
         if !is_current || self.keeps_headers || !is_same(&known.same, &same_of(headers)) {
             return None;
         }
         let socket = known.socket?;
-        debug_assert_eq!(Some(socket), self.socket_of(headers), "Same");
+        debug_assert!(
+            is_tcp(headers) || self.socket_of(headers) == Some(socket),
+            "Same"
+        );
         Some(socket)
     }
 
-    /// A datagram with these headers was delivered by the long way. Of a flow that comes for the
+    /// A packet with these headers was delivered by the long way. Of a flow that comes for the
     /// second time, where it goes is kept.
     pub(crate) fn learn(&mut self, headers: &Headers) {
         let same = same_of(headers);
@@ -231,7 +265,7 @@ impl Net {
         };
         let is_known = known.same == same
             && known.route_epoch == route_epoch
-            && known.ports_epoch == ports_epoch;
+            && (known.ports_epoch == ports_epoch || is_tcp(headers));
         *known = Prediction {
             same,
             socket: None,
@@ -255,6 +289,10 @@ impl Net {
             && self.is_local_v4(addr_at(headers, DST_AT));
         if half_at(headers, FRAGMENT_AT) & IS_FRAGMENT != 0 || !is_ours || is_dhcp(from, to) {
             return None;
+        }
+        if is_tcp(headers) {
+            let (local, remote) = (to, from);
+            return self.demux.connection(&FourTuple { local, remote });
         }
         self.demux.udp.find((to, from), || self.spread(to, from))
     }
