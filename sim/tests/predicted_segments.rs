@@ -1,4 +1,4 @@
-//! Segments of a connection that is known by its headers go to it at once (`core/inet/src/prediction.rs`). Here
+//! Segments of a connection that is known by its headers go to it at once (`core/inet/src/input/prediction.rs`). Here
 //! they must fare as on a host that looks at every header, whatever a peer, or somebody else, sends.
 
 use base::Duration;

@@ -1,5 +1,5 @@
 //! Datagrams of a flow that came before go to its socket by their headers alone
-//! (`core/inet/src/prediction.rs`). Here they must fare as on a host that has never seen the
+//! (`core/inet/src/input/prediction.rs`). Here they must fare as on a host that has never seen the
 //! flow, whatever a peer changes in them, and whatever changes between two of them.
 
 use inet::{Cidr, Config, DropReason, Endpoint, Offloads, SocketId, Stats, Transport};

@@ -1,5 +1,7 @@
 //! From a received frame to a transport: Ethernet, IPv4, and what both families share.
 
+pub(crate) mod prediction;
+
 use core::net::IpAddr;
 
 use mbuf::{Chain, Checksum, RxFrame};
@@ -14,9 +16,9 @@ use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::counters6::Snmp6;
 use crate::env::{Env, RawPacket};
-use crate::prediction::headers_of;
 use crate::reassembly::{FragmentKey, Late, Piece, Refused};
 use crate::stack::Stack;
+use prediction::headers_of;
 
 /// Longest headers of an IPv4 packet: the part that must lie in one buffer.
 const HEADERS_MAX_V4: usize = 60 + TCP_HEADER_BYTES_MAX;

@@ -120,7 +120,6 @@ mod output;
 mod path;
 mod port;
 mod ports;
-mod prediction;
 mod raw;
 mod reassembly;
 mod reconfigure;

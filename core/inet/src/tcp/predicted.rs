@@ -1,4 +1,4 @@
-//! A segment of a connection that is known by its headers ([`prediction`](crate::prediction)).
+//! A segment of a connection that is known by its headers ([`prediction`](crate::input::prediction)).
 //!
 //! Connections come and go all the time, so nothing is forgotten when one does: the prediction says where
 //! the connection was, and its name says whether it is still there.
@@ -11,7 +11,7 @@ use crate::addr::FourTuple;
 use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::input::is_marked;
-use crate::prediction::{IP_AT, Predicted, TRANSPORT_AT};
+use crate::input::prediction::{IP_AT, Predicted, TRANSPORT_AT};
 use crate::stack::Stack;
 
 impl Stack {

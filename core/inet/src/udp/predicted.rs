@@ -1,4 +1,4 @@
-//! A datagram of a flow that is known by its headers ([`prediction`](crate::prediction)).
+//! A datagram of a flow that is known by its headers ([`prediction`](crate::input::prediction)).
 
 use mbuf::Chain;
 use wire::{IPV4_HEADER_BYTES, UDP_HEADER_BYTES, UdpView};
@@ -6,7 +6,7 @@ use wire::{IPV4_HEADER_BYTES, UDP_HEADER_BYTES, UdpView};
 use super::Datagram;
 use crate::counters::DropReason;
 use crate::env::Env;
-use crate::prediction::{IP_AT, Predicted, TRANSPORT_AT, half_at};
+use crate::input::prediction::{IP_AT, Predicted, TRANSPORT_AT, half_at};
 use crate::stack::Stack;
 
 const LEN_AT: usize = TRANSPORT_AT + 4;
