@@ -419,3 +419,41 @@ fn frames_that_are_cut_anywhere_and_of_any_bytes_have_a_target() {
         world.queues.send(1, &frame, world.now);
     }
 }
+
+#[test]
+fn a_queue_that_is_absent_takes_nothing_whatever_is_said_of_it() {
+    let mut world = World::new(&[0, 1]);
+    world.queues.take_new_flows(5, true);
+    let took: BTreeSet<u16> = (0..100).map(|number| world.connect(number)).collect();
+    assert_eq!(took, BTreeSet::from([0, 1]));
+}
+
+#[test]
+fn what_was_learned_is_forgotten_when_one_queue_is_left() {
+    let mut world = World::new(&[0, 1]);
+    let number = (0..).find(|number| world.connect(*number) == 1);
+    world.queues.leave(1);
+    world.queues.join(1);
+    let target = world.segment(number.expect("one"), ACK, HTTP);
+    assert_eq!(target, Target::Queue(0));
+}
+
+#[test]
+fn an_elder_that_is_gone_gets_nothing() {
+    let mut world = World::new(&[0, 1, 2]);
+    world.queues.leave(0);
+    assert_ne!(world.segment(1, ACK, HTTP), Target::Queue(0));
+}
+
+#[test]
+fn a_flow_that_is_heard_again_keeps_its_place() {
+    let mut world = World::new(&[0, 1]);
+    let number = (0..).find(|number| world.connect(*number) == 1);
+    let number = number.expect("one");
+    world.now += IDLE;
+    world.segment(number, ACK, HTTP);
+    for other in 10_000..10_000 + FLOWS_MAX as u32 * 2 {
+        world.connect_unlearned(other);
+    }
+    assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(1));
+}
