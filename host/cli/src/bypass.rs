@@ -1,16 +1,20 @@
-//! `--bypass`: the machine's card is the program's.
+//! `--bypass`: the machine's card is the program's, or a link over it.
 //!
 //! The kernel leaves the card alone (its option `vfio=`), `libsietch.so` stands in front of the program and
 //! finds by its variables which card it has, and the machine's address is the program's
 //! (`docs/bypass.md`). An IOMMU keeps the card to the program's memory.
+//!
+//! A link is made by the kernel before the program starts, from the file that `dladm` keeps links in, and the card
+//! has no address then.
 
 use std::env;
 use std::fs;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
-use crate::flags::{BoardFlag, Ip, NicFlag, RunFlags};
+use crate::flags::{BoardFlag, BypassFlag, Ip, NicFlag, RunFlags};
 use crate::kernel_file;
 use crate::machine_plan;
 use crate::pack::{PackError, Packed, elf};
@@ -21,9 +25,14 @@ const VARIABLE: &str = "SIETCH_LIBRARY";
 const IN_TARGET: &str = "release/libsietch.so";
 const IN_MACHINE: &str = "/lib/libsietch.so";
 
+/// The link, and where the kernel finds it (`docs/link.md`).
+const VNIC: &str = "vnic0";
+const LINKS_FILE: &str = "/etc/dladm/datalink.conf";
+
 /// The program's network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bypass {
+    by: BypassFlag,
     address: Ipv4Addr,
     prefix_len: u8,
     gateway: Option<Ipv4Addr>,
@@ -32,13 +41,13 @@ pub struct Bypass {
 impl Bypass {
     /// What `flags` ask for; `None` if not for this.
     pub fn of(flags: &RunFlags) -> Result<Option<Self>, Failure> {
-        if !flags.bypass {
+        let Some(by) = flags.bypass else {
             return Ok(None);
-        }
-        if flags.machine == BoardFlag::Microvm {
+        };
+        if by == BypassFlag::Card && flags.machine == BoardFlag::Microvm {
             return Err(Failure::NoIommu);
         }
-        if flags.nic == NicFlag::E1000 {
+        if by == BypassFlag::Card && flags.nic == NicFlag::E1000 {
             return Err(Failure::NoBypassOfCard);
         }
         match machine_plan::address(&flags.program, &machine_plan::net(flags)) {
@@ -47,6 +56,7 @@ impl Bypass {
                 prefix_len,
                 gateway,
             } => Ok(Some(Self {
+                by,
                 address,
                 prefix_len,
                 gateway,
@@ -55,12 +65,21 @@ impl Bypass {
         }
     }
 
-    /// Puts the library into the program's image.
-    pub fn add_to(packed: &mut Packed) -> Result<(), Failure> {
+    /// Whether the kernel leaves the card to the program.
+    pub fn is_of_card(&self) -> bool {
+        self.by == BypassFlag::Card
+    }
+
+    /// Puts the library into the program's image, and what is to be made for it.
+    pub fn add_to(&self, packed: &mut Packed) -> Result<(), Failure> {
         if is_static(&packed.path)? {
             return Err(Failure::StaticProgram {
                 path: packed.path.clone(),
             });
+        }
+        if self.by == BypassFlag::Vnic {
+            let line = format!("vnic\t{VNIC}\teth0\t{}\t0\n", some_station());
+            packed.image.add_bytes(LINKS_FILE, 0o644, line);
         }
         Ok(packed.add(&library()?, Path::new(IN_MACHINE))?)
     }
@@ -68,18 +87,30 @@ impl Bypass {
     /// What the library wants to know.
     pub fn environment(&self) -> Vec<String> {
         let Self {
+            by,
             address,
             prefix_len,
             gateway,
         } = self;
+        let link = match by {
+            BypassFlag::Card => format!("0000:{}", qemu::CARD_OF_PROGRAM),
+            BypassFlag::Vnic => VNIC.into(),
+        };
         let mut variables = vec![
             format!("LD_PRELOAD={IN_MACHINE}"),
-            format!("SIETCH_LINK=0000:{}", qemu::CARD_OF_PROGRAM),
+            format!("SIETCH_LINK={link}"),
             format!("SIETCH_ADDRESS={address}/{prefix_len}"),
         ];
         variables.extend(gateway.map(|gateway| format!("SIETCH_GATEWAY={gateway}")));
         variables
     }
+}
+
+/// An address for a VNIC, with the prefix that `dladm` takes: another one for each machine, for they may be on one
+/// network.
+fn some_station() -> String {
+    let [a, b, c, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
+    format!("02:08:20:{a:02x}:{b:02x}:{c:02x}")
 }
 
 fn library() -> Result<PathBuf, Failure> {

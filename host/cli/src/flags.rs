@@ -119,9 +119,10 @@ pub struct RunFlags {
     #[arg(long)]
     pub iommu: bool,
     /// Give the program the network card: it moves its packets itself, and the kernel is in nobody's way;
-    /// q35 only, implies --iommu
-    #[arg(long)]
-    pub bypass: bool,
+    /// q35 only, implies --iommu. With --bypass=vnic it gets a link over the card, which processes that it forks
+    /// share, and the kernel drives the card
+    #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "card")]
+    pub bypass: Option<BypassFlag>,
     /// The machine's name [default: the program's]
     #[arg(long, value_parser = parse_name)]
     pub name: Option<String>,
@@ -298,6 +299,15 @@ pub enum NicFlag {
     E1000,
     /// Intel's 82576, a pair of queues for each CPU; needs --machine q35
     Igb,
+}
+
+/// `--bypass`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum BypassFlag {
+    /// The card itself
+    Card,
+    /// A VNIC over the card
+    Vnic,
 }
 
 /// `--net`.

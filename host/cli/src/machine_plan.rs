@@ -14,7 +14,9 @@ use qemu::{
 
 use crate::bypass::Bypass;
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, BoardFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags};
+use crate::flags::{
+    AccelFlag, BoardFlag, BypassFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags,
+};
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
 use crate::stdio::Console;
@@ -88,8 +90,8 @@ impl Plan {
             }
             packed.add(&addition.host, &addition.guest)?;
         }
-        if around.bypass.is_some() {
-            Bypass::add_to(&mut packed)?;
+        if let Some(bypass) = &around.bypass {
+            bypass.add_to(&mut packed)?;
         }
         let run = run_file(flags, &packed, &hostname, around);
         run.add_to(&mut packed.image);
@@ -196,9 +198,9 @@ fn command_line(
         Some(ip) => line.set("ip6", &ip.to_string()),
         None => line,
     };
-    let line = match around.bypass {
-        Some(_) => line.set("vfio", qemu::CARD_OF_PROGRAM),
-        None => line,
+    let line = match &around.bypass {
+        Some(bypass) if bypass.is_of_card() => line.set("vfio", qemu::CARD_OF_PROGRAM),
+        _ => line,
     };
     let switches = [("strace", flags.strace), ("clumsy", flags.clumsy)];
     let are_on = switches.into_iter().filter(|(_, is_on)| *is_on);
@@ -274,6 +276,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         });
     }
     let forwards: Vec<_> = flags.publish.iter().map(|publish| publish.0).collect();
+    let is_card_for_program = flags.bypass == Some(BypassFlag::Card);
     Ok(Machine {
         kernel: kernel_file::find()?,
         initrd: image_path(state),
@@ -291,8 +294,8 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         memory_mib: memory_mib(flags, plan.image.len())?,
         cpus: flags.cpus,
         nodes: flags.nodes,
-        has_iommu: flags.iommu || flags.bypass,
-        is_card_for_program: flags.bypass,
+        has_iommu: flags.iommu || is_card_for_program,
+        is_card_for_program,
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,
             NicFlag::E1000 => Nic::E1000,

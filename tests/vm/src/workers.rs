@@ -9,7 +9,7 @@ use crate::Test;
 use crate::build;
 use crate::bypass::{operator_of, start};
 use crate::guest::{Setup, write_file};
-use crate::http::{self, Connections};
+use crate::http::{self, Connections, HELLO};
 use crate::operator::Operator;
 
 /// The tests.
@@ -21,6 +21,10 @@ pub const TESTS: &[Test] = &[
     (
         "a worker that is killed leaves its flows to be refused at once, and others go on",
         loses_a_worker,
+    ),
+    (
+        "nginx with four workers on a link of its own by --bypass=vnic serves",
+        serves_by_one_command,
     ),
     (
         "a listener that children of a fork inherit serves in each of them",
@@ -64,25 +68,25 @@ fn page() -> String {
     "sand ".repeat(40_000)
 }
 
-fn nginx(setup: &Setup) -> Result<Operator, String> {
-    let file = |name: &str, bytes: &str| write_file(&format!("workers/{name}"), bytes);
+/// What nginx is to find in the machine.
+fn files(page: &str) -> Result<Vec<String>, String> {
+    const USERS: &str = "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n";
     let files = [
-        format!("{}:/site/index.html", file("index.html", &page())?),
-        format!("{}:/nginx.conf", file("nginx.conf", CONFIG)?),
-        format!(
-            "{}:/etc/passwd",
-            file(
-                "passwd",
-                "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n"
-            )?
-        ),
-        format!(
-            "{}:/etc/group",
-            file("group", "root:x:0:\nnogroup:x:65534:\n")?
-        ),
+        ("/site/index.html", page),
+        ("/nginx.conf", CONFIG),
+        ("/etc/passwd", USERS),
+        ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
     ];
-    let kstat = format!("{}:/bin/kstat", build::tool("admin", "kstat")?.display());
-    let mut added = vec!["/usr/sbin/nginx:/usr/sbin/nginx", &kstat];
+    let write = |(guest, bytes): (&str, &str)| {
+        let host = write_file(&format!("workers{guest}"), bytes)?;
+        Ok(format!("{host}:{guest}"))
+    };
+    files.into_iter().map(write).collect()
+}
+
+fn nginx(setup: &Setup) -> Result<Operator, String> {
+    let files = files(&page())?;
+    let mut added = vec!["/usr/sbin/nginx:/usr/sbin/nginx"];
     added.extend(files.iter().map(String::as_str));
     let mut shell = operator_of(setup, MEMORY, &added)?;
     start(&mut shell, "nginx -c /nginx.conf", "start worker process ")?;
@@ -196,6 +200,32 @@ fn serves_and_reloads(setup: &Setup) -> Result<(), String> {
     said(&mut shell, "libsietch:", 0)?;
     shell.ask("kill -9 $(pidof nginx); wait $!")?;
     shell.leave().map(drop)
+}
+
+fn serves_by_one_command(setup: &Setup) -> Result<(), String> {
+    build::library("sietch")?;
+    let page = page();
+    let files = files(&page)?;
+    let mut args = vec!["-m", MEMORY, "--bypass=vnic"];
+    args.extend(files.iter().flat_map(|file| ["--add", file.as_str()]));
+    args.extend(["/usr/sbin/nginx", "-c", "/nginx.conf"]);
+    // The host knows the card as the station of the machine's own address, and this one is the link's.
+    let tap = format!("tap={}", qemu::namespace::TAP);
+    let wiring = ["--net", &tap, "--ip", "10.0.2.61/24"];
+    let (guest, address) = match setup.has_tap() {
+        true => (setup.start(&[&wiring[..], &args].concat())?, PROGRAM),
+        false => setup.serve(PROGRAM.port(), &args)?,
+    };
+    guest.expect_answer(address, HELLO)?;
+    for connections in [Connections::Kept, Connections::Fresh] {
+        http::load(address, "/index.html", &page, 16, 10, connections)
+            .map_err(|why| guest.explain(&why))?;
+    }
+    let console = guest.console();
+    match console.contains("libsietch:") || console.contains("links refused") {
+        true => Err(format!("the link is not the program's: {console}")),
+        false => guest.stop().map(drop),
+    }
 }
 
 /// All of a page comes by a connection on which it was asked for.
