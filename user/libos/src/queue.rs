@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Duration;
 
 use base::Instant;
@@ -67,6 +68,18 @@ impl Queue {
         }
     }
 
+    /// Gets ready to wait in another way, epoll(7) for instance, until the queue's descriptor is readable, and
+    /// then to [`poll`](Self::poll). Returns for how long at most; zero if there is something to do.
+    ///
+    /// Errors: the link is gone.
+    pub fn arm(&mut self) -> io::Result<Option<Duration>> {
+        self.flush()?;
+        if self.station.has_events() || self.station.io().arm() {
+            return Ok(Some(Duration::ZERO));
+        }
+        Ok(self.longest_wait(now()).map(Duration::from_nanos))
+    }
+
     fn flush(&mut self) -> io::Result<()> {
         match self.station.io().flush() {
             true => self.doorbell.kick(),
@@ -80,11 +93,17 @@ impl Queue {
         if self.station.io().arm() {
             return Ok(());
         }
-        let due = self.station.next_deadline();
-        let nanos_to = |then: Instant| then.since(now).as_nanos();
-        let patience = (self.station.io().in_flight() != 0).then_some(PATIENCE_NANOS);
-        let waits = [due.map(nanos_to), end.map(nanos_to), patience];
+        let to_end = end.map(|end| end.since(now).as_nanos());
+        let waits = [self.longest_wait(now), to_end];
         self.doorbell.wait(waits.into_iter().flatten().min())
+    }
+
+    /// For so many nanoseconds the stack has nothing to do unless frames come.
+    fn longest_wait(&mut self, now: Instant) -> Option<u64> {
+        let due = self.station.next_deadline();
+        let to_due = due.map(|due| due.since(now).as_nanos());
+        let patience = (self.station.io().in_flight() != 0).then_some(PATIENCE_NANOS);
+        to_due.into_iter().chain(patience).min()
     }
 
     /// The next thing that happened to a socket of the queue; `None` when it is time to
@@ -174,6 +193,13 @@ impl Queue {
     /// What the stack did and dropped.
     pub fn stats(&self) -> &Stats {
         self.station.stats()
+    }
+}
+
+/// To wait for, after [`Queue::arm`].
+impl AsFd for Queue {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
     }
 }
 

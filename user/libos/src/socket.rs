@@ -21,3 +21,23 @@ impl Connection {
         self.0.index()
     }
 }
+
+/// Names as numbers, for programs that are written in another language.
+macro_rules! as_numbers {
+    ($($name:ident),+) => { $(
+        impl $name {
+            /// The name as a number: its index in the lower half.
+            pub fn to_bits(self) -> u64 {
+                self.0.to_bits()
+            }
+
+            /// The name of a number. One that is dead, or was never given out, is refused by the calls that it is
+            /// passed to.
+            pub fn from_bits(bits: u64) -> Self {
+                Self(SocketId::from_bits(bits))
+            }
+        }
+    )+ };
+}
+
+as_numbers!(UdpSocket, Listener, Connection);
