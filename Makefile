@@ -5,7 +5,7 @@ export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
 
 KERNEL_CRATES := $(shell awk -F'"' '/^name = / { print "-p " $$2; nextfile }' kernel/*/Cargo.toml)
 
-.PHONY: help setup kernel umem bench-malloc run test test-long bench fmt lint
+.PHONY: help setup kernel umem io bench-malloc run test test-long bench fmt lint
 
 help: ## list the goals
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -19,6 +19,10 @@ kernel: ## build the bootable kernel
 umem: ## build build/libumem.so, for LD_PRELOAD on Linux and on Sietch
 	@cargo build -q --release -p umem
 	@mkdir -p build && cp target/release/libumem.so build/
+
+PREFIX ?= build/io
+io: ## install libsietch-io for C programs into build/io, or PREFIX=/usr/local
+	@user/sietch-c/install.sh $(PREFIX)
 
 run: setup kernel ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
 	@tools/run.sh
