@@ -95,6 +95,54 @@ pub fn example(package: &str, name: &str) -> Result<PathBuf, String> {
     Ok(Path::new("target/debug/examples").join(name))
 }
 
+/// Installs `libsietch-io` for C programs into this run's folder; where.
+fn install() -> Result<PathBuf, String> {
+    let prefix = state_folder().join("installed");
+    if !prefix.exists() {
+        let mut script = Command::new("user/sietch-c/install.sh");
+        script.arg(&prefix);
+        run(script, Path::new("user/sietch-c"))?;
+    }
+    Ok(prefix)
+}
+
+/// Has a command find what is installed, then and when its program runs.
+fn find_installed(command: &mut Command, prefix: &Path) {
+    let lib = prefix.join("lib");
+    command
+        .env("CPATH", prefix.join("include"))
+        .env("LDFLAGS", format!("-Wl,-rpath,{}", lib.display()))
+        .env("LIBRARY_PATH", lib);
+}
+
+/// Builds an example of the installed `libsietch-io`, beside its source there.
+pub fn installed_example(name: &str) -> Result<PathBuf, String> {
+    let prefix = install()?;
+    let folder = prefix.join("share/doc/sietch-io");
+    let mut make = Command::new("make");
+    make.arg("-C").arg(&folder).arg(name);
+    find_installed(&mut make, &prefix);
+    run(make, &folder)?;
+    Ok(folder.join(name))
+}
+
+/// Compiles a C program with the installed `libsietch-io`, as an archive.
+pub fn with_installed(source: &Path) -> Result<PathBuf, String> {
+    let prefix = install()?;
+    let program = prefix.join(source.file_stem().ok_or("a source file without a name")?);
+    let mut compiler = Command::new("cc");
+    compiler.arg("-o").arg(&program).arg(source).args([
+        "-l:libsietch-io.a",
+        "-lgcc_s",
+        "-lpthread",
+        "-ldl",
+        "-lm",
+    ]);
+    find_installed(&mut compiler, &prefix);
+    run(compiler, source)?;
+    Ok(program)
+}
+
 /// Compiles a Go program without C.
 pub fn go(source: &Path) -> Result<PathBuf, String> {
     let mut compiler = Command::new("go");

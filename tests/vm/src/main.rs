@@ -27,6 +27,7 @@ mod beside;
 mod bochs;
 mod build;
 mod bypass;
+mod c_io;
 mod c_programs;
 mod card_filters;
 mod cards;
@@ -229,6 +230,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         link_restore::TESTS,
         owned_links::TESTS,
         native_io::TESTS,
+        c_io::TESTS,
         bypass::TESTS,
         workers::TESTS,
         own_card::TESTS,
