@@ -75,6 +75,9 @@ const MSR: u32 = 0x7c;
 pub struct Exits([f64; Cause::ALL.len()]);
 
 impl Exits {
+    /// Where nothing was counted.
+    pub const NONE: Self = Self([f64::NAN; Cause::ALL.len()]);
+
     /// Of lines such as `{ exit_reason:  120 } hitcount:  7` and
     /// `{ write: 1, ecx: 1760 } hitcount: 3`.
     pub fn parse(histograms: &str) -> Self {

@@ -11,12 +11,16 @@ mod exits;
 mod load;
 mod meter;
 mod model;
+mod own_page;
 mod page;
 mod run;
+mod subject;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+
+use subject::Subject;
 
 /// Counts what a request costs under KVM, on Sietch and on Linux.
 #[derive(Debug, Parser)]
@@ -28,13 +32,19 @@ struct Flags {
     /// Measure a tenth, to see whether everything works; no page is written
     #[arg(long)]
     quick: bool,
+    /// Measure networks that are programs' own instead, for docs/bench-bypass-kvm.md; of some SERVERS no page
+    /// is written
+    #[arg(long, value_name = "SERVER", num_args = 0.., value_parser = load::NAMES)]
+    own: Option<Vec<String>>,
 }
 
 fn main() -> ExitCode {
     let flags = Flags::parse();
-    let done = match flags.shell {
-        true => run::shell(),
-        false => measure(flags.quick),
+    let done = match (flags.shell, flags.own) {
+        (true, None) => run::shell(&Subject::SYSTEMS),
+        (true, Some(_)) => run::shell(&Subject::NETWORKS),
+        (false, None) => measure(flags.quick),
+        (false, Some(servers)) => measure_own(&servers, flags.quick),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -47,12 +57,28 @@ fn main() -> ExitCode {
 
 fn measure(quick: bool) -> Result<(), String> {
     bench_pair::set_up(&[bench_pair::Kernel::Cloud])?;
-    let figures = run::measure(quick)?;
+    let figures = run::measure(&Subject::SYSTEMS, load::servers()?, quick)?;
     let modelled = model::measure(&figures)?;
-    let text = page::text(&figures, &modelled);
+    write("docs/bench-kvm.md", &page::text(&figures, &modelled), quick)
+}
+
+fn measure_own(names: &[String], quick: bool) -> Result<(), String> {
+    bench_pair::set_up(&[bench_pair::Kernel::Cloud])?;
+    let mut servers = load::servers()?;
+    servers.retain(|server| names.is_empty() || names.iter().any(|name| name == server.name()));
+    let figures = run::measure(&Subject::NETWORKS, servers, quick)?;
+    let is_part = quick || !names.is_empty();
+    write(
+        "docs/bench-bypass-kvm.md",
+        &own_page::text(&figures),
+        is_part,
+    )
+}
+
+fn write(path: &str, text: &str, is_part: bool) -> Result<(), String> {
     println!("{text}");
-    match quick {
+    match is_part {
         true => Ok(()),
-        false => bench_pair::page::write("docs/bench-kvm.md", &text),
+        false => bench_pair::page::write(path, text),
     }
 }

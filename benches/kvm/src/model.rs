@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use bench_pair::{Guest, System, counter};
 
-use crate::load::{self, Server, Subject};
+use crate::load::{self, Server};
 use crate::run::Figures;
+use crate::subject::Subject;
 
 /// A server's kernel and program retire about 1.5 instructions per cycle, at 3 GHz.
 pub const INSTRUCTIONS_PER_US: f64 = 4500.0;
@@ -68,7 +69,9 @@ pub fn measure(figures: &Figures) -> Result<Vec<Modelled>, String> {
 /// Instructions per request of each load of a server.
 fn count(system: System, server: &Server) -> Result<Vec<f64>, String> {
     eprintln!("instructions of {} on {}", server.name(), system.name());
-    let args: Vec<&str> = ["-m", "256M"].into_iter().chain(server.args()).collect();
+    let args: Vec<String> = server.args().collect();
+    let args = args.iter().map(String::as_str);
+    let args: Vec<&str> = ["-m", "256M"].into_iter().chain(args).collect();
     let mut guest = counter::boot(system, &args)?;
     match server.name() {
         "redis" => guest.wait_for_answer(REDIS.0, REDIS.1).map(drop)?,
@@ -89,13 +92,13 @@ fn count(system: System, server: &Server) -> Result<Vec<f64>, String> {
 }
 
 fn ask(client: &str, echoes: u32) -> Result<(), String> {
-    let line = format!("timeout 2 {client} {} 1 $n", Guest::address(7).ip());
-    run(&line, echoes)
+    run(&format!("timeout 2 {client} $h 1 $n"), echoes)
 }
 
 fn run(client: &str, requests: u32) -> Result<(), String> {
     const PATIENCE: Duration = Duration::from_secs(600);
-    let script = format!("n={requests}; {client}");
+    let host = Guest::address(0).ip();
+    let script = format!("h={host}; n={requests}; {client}");
     let output = Command::new("timeout")
         .args([&PATIENCE.as_secs().to_string(), "sh", "-c", &script])
         .output()

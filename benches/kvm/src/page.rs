@@ -3,9 +3,9 @@
 use bench_pair::{Kernel, page, shown};
 
 use crate::exits::{Cause, Exits};
-use crate::load::Subject;
 use crate::model::{EXIT_US, INSTRUCTIONS_PER_US, Modelled};
 use crate::run::{Figure, Figures, Row};
+use crate::subject::Subject;
 
 /// The rows that are broken down by causes.
 const BROKEN_DOWN: [&str; 4] = [
@@ -59,7 +59,7 @@ pub fn text(figures: &Figures, modelled: &[Modelled]) -> String {
 }
 
 fn heading(what: &str) -> String {
-    let names = Subject::ALL.map(Subject::name).join(" | ");
+    let names = Subject::SYSTEMS.map(Subject::name).join(" | ");
     format!("| {what} | {names} | Sietch / Linux |\n|---|---:|---:|---:|---:|\n")
 }
 

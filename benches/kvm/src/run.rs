@@ -7,8 +7,9 @@ use std::time::Duration;
 use nested::{Guest, Host};
 
 use crate::exits::Exits;
-use crate::load::{self, CLIENTS, Load, Server, Subject};
+use crate::load::{self, CLIENTS, Load, Server};
 use crate::meter;
+use crate::subject::Subject;
 
 /// Where the host's files go.
 const FOLDER: &str = "build/kvm";
@@ -17,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(300);
 /// A client program refuses to make fewer requests than it has connections.
 const CLIENTS_MAX: u32 = 100;
 /// How long an idle guest is watched, and left alone before.
-const IDLE_SECONDS: u32 = 20;
+const IDLE_SECONDS: u32 = 10;
 
 /// What one load costs one subject, for each request.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +31,7 @@ pub struct Figure {
     pub rate: f64,
 }
 
-/// A row: a load and its figures, in the order of [`Subject::ALL`].
+/// A row: a load and its figures, in the subjects' order.
 pub type Row = (&'static str, Vec<Figure>);
 
 /// Everything that was measured.
@@ -56,18 +57,18 @@ pub struct Start {
 /// A host with all guests, and which of them serves what.
 struct Bench {
     host: Host,
+    subjects: Vec<Subject>,
     servers: Vec<Server>,
     /// For each server the guest of each subject.
     guests: Vec<Vec<Guest>>,
 }
 
 impl Bench {
-    fn boot() -> Result<Self, String> {
+    fn boot(subjects: &[Subject], servers: Vec<Server>) -> Result<Self, String> {
         let output = Path::new(FOLDER);
-        let servers = load::servers()?;
         let of_server = |server: &Server| {
-            let of_subject = |subject: &Subject| server.guest(*subject, output);
-            Subject::ALL.iter().map(of_subject).collect()
+            let of_subject = |subject: &Subject| subject.guest(server, output);
+            subjects.iter().map(of_subject).collect()
         };
         let guests: Vec<Vec<Guest>> = servers
             .iter()
@@ -79,68 +80,141 @@ impl Bench {
         meter::prepare(&mut host)?;
         Ok(Self {
             host,
+            subjects: subjects.to_vec(),
             servers,
             guests,
         })
     }
 }
 
-/// Measures everything; a tenth of it if `quick`.
-pub fn measure(quick: bool) -> Result<Figures, String> {
-    let mut bench = Bench::boot()?;
+/// What one guest showed.
+struct Served {
+    start: Start,
+    /// For each load.
+    loads: Vec<Figure>,
+    /// A second without requests.
+    idle: Option<Exits>,
+}
+
+/// Measures servers of some subjects; a tenth of each load if `quick`. A guest that fails has no figures.
+pub fn measure(subjects: &[Subject], servers: Vec<Server>, quick: bool) -> Result<Figures, String> {
+    let mut bench = Bench::boot(subjects, servers)?;
     let mut figures = Figures::default();
     for (server, guests) in bench.servers.iter().zip(&bench.guests) {
-        let rows = server.loads.iter().map(|load| (load.name, vec![]));
-        let first = figures.loads.len();
-        figures.loads.extend(rows);
-        for (subject, guest) in Subject::ALL.iter().zip(guests) {
+        let mut rows: Vec<Row> = server
+            .loads
+            .iter()
+            .map(|load| (load.name, vec![]))
+            .collect();
+        for (&subject, guest) in bench.subjects.iter().zip(guests) {
             eprintln!("{}", guest.name());
-            let start = start(&mut bench.host, guest, server)?;
-            if server.name() == "redis" {
-                figures.start.push(start);
-            }
-            for (number, load) in server.loads.iter().enumerate() {
-                let figure = under(&mut bench.host, guest, load, quick)?;
-                eprintln!(
-                    "  {}, {}: {:.3} exits, {:.0} µs, {:.0}/s",
-                    load.name,
-                    subject.name(),
-                    figure.exits.total(),
-                    figure.cpu_us,
-                    figure.rate
-                );
-                figures.loads[first + number].1.push(figure);
-            }
-            if server.name() == "udp" {
-                figures.idle.push(idle(&mut bench.host, guest)?);
-            }
+            let served = served(&mut bench.host, guest, subject, server, quick);
             bench.host.stop(guest)?;
+            let served = served.unwrap_or_else(|why| {
+                eprintln!("  failed: {why}");
+                Served::nothing(server)
+            });
+            for (row, figure) in rows.iter_mut().zip(served.loads) {
+                row.1.push(figure);
+            }
+            if server.name() == "redis" {
+                figures.start.push(served.start);
+            }
+            figures.idle.extend(served.idle);
         }
+        figures.loads.extend(rows);
     }
     Ok(figures)
 }
 
+impl Served {
+    fn nothing(server: &Server) -> Self {
+        let nothing = Figure {
+            exits: Exits::NONE,
+            cpu_us: f64::NAN,
+            rate: f64::NAN,
+        };
+        Self {
+            start: Start {
+                exits: f64::NAN,
+                cpu_s: f64::NAN,
+            },
+            loads: vec![nothing; server.loads.len()],
+            idle: (server.name() == "udp").then_some(Exits::NONE),
+        }
+    }
+}
+
+/// Starts a guest and measures it.
+fn served(
+    host: &mut Host,
+    guest: &Guest,
+    subject: Subject,
+    server: &Server,
+    quick: bool,
+) -> Result<Served, String> {
+    let start = start(host, guest, subject, server)?;
+    let loads = server.loads.iter().map(|load| {
+        let figure = under(host, guest, subject, load, quick)?;
+        eprintln!(
+            "  {}, {}: {:.3} exits, {:.0} µs, {:.0}/s",
+            load.name,
+            subject.name(),
+            figure.exits.total(),
+            figure.cpu_us,
+            figure.rate
+        );
+        Ok(figure)
+    });
+    let loads = loads.collect::<Result<_, String>>()?;
+    let idle = match server.name() {
+        "udp" => Some(idle(host, guest)?),
+        _ => None,
+    };
+    Ok(Served { start, loads, idle })
+}
+
 /// Starts a guest and waits until its server answers.
-fn start(host: &mut Host, guest: &Guest, server: &Server) -> Result<Start, String> {
+fn start(
+    host: &mut Host,
+    guest: &Guest,
+    subject: Subject,
+    server: &Server,
+) -> Result<Start, String> {
     host.start(guest)?;
     let wait = format!(
-        "for i in $(seq 1200); do {} && break; usleep 50000; done; [ $i -lt 1200 ]",
+        "h={}; for i in $(seq 1200); do {} && break; usleep 50000; done; [ $i -lt 1200 ]",
+        subject.address(),
         server.answers
     );
-    let sample = meter::count(host, guest, &wait)?;
+    let sample = meter::count(host, guest, &wait)
+        .map_err(|why| format!("{why}{}", last_words(host, guest)))?;
     Ok(Start {
         exits: sample.exits.total(),
         cpu_s: sample.cpu_ns / 1e9,
     })
 }
 
+/// What a guest and its QEMU said last.
+fn last_words(host: &mut Host, guest: &Guest) -> String {
+    let name = guest.name();
+    let script = format!("tail -n 20 /tmp/{name}/complaints /tmp/{name}/output");
+    host.run(&script, PATIENCE).unwrap_or_else(|error| error)
+}
+
 /// A load, after a tenth of it has made the guest warm.
-fn under(host: &mut Host, guest: &Guest, load: &Load, quick: bool) -> Result<Figure, String> {
+fn under(
+    host: &mut Host,
+    guest: &Guest,
+    subject: Subject,
+    load: &Load,
+    quick: bool,
+) -> Result<Figure, String> {
     let requests = match quick {
         true => load.requests / 10,
         false => load.requests,
     };
-    let client = |requests: u32| format!("n={requests}; {}", load.client);
+    let client = |requests: u32| format!("h={}; n={requests}; {}", subject.address(), load.client);
     meter::count(host, guest, &client((requests / 10).max(CLIENTS_MAX)))?;
     let sample = meter::count(host, guest, &client(requests))?;
     let requests = f64::from(requests);
@@ -159,8 +233,8 @@ fn idle(host: &mut Host, guest: &Guest) -> Result<Exits, String> {
 }
 
 /// Leaves the host's shell to whoever speaks on standard input.
-pub fn shell() -> Result<(), String> {
-    let mut bench = Bench::boot()?;
+pub fn shell(subjects: &[Subject]) -> Result<(), String> {
+    let mut bench = Bench::boot(subjects, load::servers()?)?;
     let names: Vec<&str> = bench.guests.iter().flatten().map(Guest::name).collect();
     eprintln!("guests: {}", names.join(" "));
     for line in std::io::stdin().lock().lines() {

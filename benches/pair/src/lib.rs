@@ -24,7 +24,7 @@ pub use alone::run_alone;
 pub use guest::{Guest, System};
 pub use linux::Kernel;
 pub use one_cpu::OneCpu;
-pub use program::{build, dynamic_server, example, library, server, tool};
+pub use program::{build, dynamic, dynamic_server, example, library, server, tool};
 pub use table::{Better, Table, shown};
 
 use qemu::namespace;

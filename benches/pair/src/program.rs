@@ -13,8 +13,13 @@ pub fn server(name: &str) -> Result<String, String> {
 
 /// The same, linked with the host's C library, so that a library can be put in front of it.
 pub fn dynamic_server(name: &str) -> Result<String, String> {
-    let source = format!("benches/pair/servers/{name}.c");
-    compile(&source, &format!("{name}-dynamic"), &[])
+    dynamic(&format!("benches/pair/servers/{name}.c"))
+}
+
+/// Any program of one source file like this.
+pub fn dynamic(source: &str) -> Result<String, String> {
+    let name = Path::new(source).file_stem().unwrap_or_default();
+    compile(source, &format!("{}-dynamic", name.to_string_lossy()), &[])
 }
 
 /// Builds a program of one source file, static, so that it needs nothing in an image; its path.
