@@ -41,11 +41,13 @@ bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@cargo run -q --release -p bench-frames
 	@cargo run -q --release -p bench-guests
 	@cargo run -q --release -p bench-network
+	@cargo run -q --release -p bench-network -- --own
 	@cargo run -q --release -p bench-echo
 	@cargo run -q --release -p bench-echo -- --own
 	@cargo run -q --release -p bench-kernel
 	@cargo run -q --release -p bench-profile
 	@cargo run -q --release -p bench-kvm
+	@cargo run -q --release -p bench-kvm -- --own
 	@$(MAKE) -s bench-malloc
 
 bench-malloc: ## compare libumem.so with other allocators; writes docs/bench-malloc.md

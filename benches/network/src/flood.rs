@@ -102,27 +102,35 @@ fn rate(stream: &mut TcpStream, watched: Duration) -> std::io::Result<f64> {
 }
 
 /// A flood to be sent.
-struct Flood {
-    kind: &'static str,
-    to: Ipv4Addr,
-    per_s: u32,
+pub struct Flood {
+    /// What the flood program calls it.
+    pub kind: &'static str,
+    /// The station at which it goes.
+    pub to: Ipv4Addr,
+    /// Packets.
+    pub per_s: u32,
 }
 
 impl Flood {
-    /// The connection's rate during the flood. It ends in time even if no answer comes until
-    /// then.
+    /// The connection's rate during the flood.
     fn leaves(&self, stream: &mut TcpStream, watched: Duration) -> Result<f64, String> {
+        self.during(watched, || rate(stream, watched))?
+            .map_err(text)
+    }
+
+    /// What `measure` finds during the flood, which ends in time even if no answer comes until then.
+    pub fn during<T>(&self, watched: Duration, measure: impl FnOnce() -> T) -> Result<T, String> {
         let sender = self.start()?;
-        let (rate, sent) = thread::scope(|scope| {
+        let (found, sent) = thread::scope(|scope| {
             let sender = scope.spawn(move || {
                 thread::sleep(watched);
                 sender.stop()
             });
-            (rate(stream, watched), sender.join())
+            (measure(), sender.join())
         });
         match sent.map_err(|_| "the flood's thread died")?? {
             0.0 => Err(format!("no flood of {} was sent", self.kind)),
-            _ => rate.map_err(text),
+            _ => Ok(found),
         }
     }
 

@@ -23,6 +23,7 @@ mod idle;
 mod iperf;
 mod memcached;
 mod nginx;
+mod own;
 mod page;
 mod ping;
 mod redis;
@@ -49,6 +50,9 @@ struct Flags {
     /// Measure a sixth as long and write no page
     #[arg(long)]
     quick: bool,
+    /// Measure programs that own their network instead, for docs/bench-bypass-network.md; or some PARTS of that
+    #[arg(long, value_name = "PART", num_args = 0.., value_parser = own::PARTS, conflicts_with = "rows")]
+    own: Option<Vec<String>>,
     /// The rows to measure [default: all]
     #[arg(value_name = "ROW", value_parser = ROWS.map(|row| row.name))]
     rows: Vec<String>,
@@ -66,6 +70,14 @@ fn main() -> ExitCode {
 }
 
 fn compare(flags: &Flags) -> Result<(), String> {
+    if let Some(parts) = &flags.own {
+        bench_pair::set_up(&[Kernel::Cloud])?;
+        let amount = own::Amount {
+            rounds: flags.rounds,
+            quick: flags.quick,
+        };
+        return own::measure(parts, amount);
+    }
     bench_pair::set_up(&[Kernel::Cloud, Kernel::Generic])?;
     let is_wanted =
         |row: &&Row| flags.rows.is_empty() || flags.rows.iter().any(|name| name == row.name);

@@ -50,7 +50,7 @@ fn load(seconds: u32) -> Result<String, String> {
 }
 
 /// `  61234 requests in 5.10s, 74.00MB read` gives 61234.
-fn requests(said: &str) -> Result<f64, String> {
+pub fn requests(said: &str) -> Result<f64, String> {
     let line = said.lines().find(|line| line.contains(" requests in "));
     let count = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     count.ok_or_else(|| format!("wrk counts no requests: {}", said.trim()))
