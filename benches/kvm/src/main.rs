@@ -32,8 +32,7 @@ struct Flags {
     /// Measure a tenth, to see whether everything works; no page is written
     #[arg(long)]
     quick: bool,
-    /// Measure networks that are programs' own instead, for docs/bench-bypass-kvm.md; of some SERVERS no page
-    /// is written
+    /// Measure networks that are programs' own instead, for docs/bench-bypass-kvm.md; only of some SERVERS
     #[arg(long, value_name = "SERVER", num_args = 0.., value_parser = load::NAMES)]
     own: Option<Vec<String>>,
 }
@@ -67,17 +66,13 @@ fn measure_own(names: &[String], quick: bool) -> Result<(), String> {
     let mut servers = load::servers()?;
     servers.retain(|server| names.is_empty() || names.iter().any(|name| name == server.name()));
     let figures = run::measure(&Subject::NETWORKS, servers, quick)?;
-    let is_part = quick || !names.is_empty();
-    write(
-        "docs/bench-bypass-kvm.md",
-        &own_page::text(&figures),
-        is_part,
-    )
+    let text = own_page::text(&figures, names);
+    write("docs/bench-bypass-kvm.md", &text, quick)
 }
 
-fn write(path: &str, text: &str, is_part: bool) -> Result<(), String> {
+fn write(path: &str, text: &str, quick: bool) -> Result<(), String> {
     println!("{text}");
-    match is_part {
+    match quick {
         true => Ok(()),
         false => bench_pair::page::write(path, text),
     }

@@ -15,11 +15,12 @@ const BROKEN_DOWN: [&str; 5] = [
     "UDP echo, window 1",
 ];
 
-/// The whole page.
-pub fn text(figures: &Figures) -> String {
+/// The whole page; `names` are the servers that were asked for, none for all.
+pub fn text(figures: &Figures, names: &[String]) -> String {
+    let servers: String = names.iter().map(|name| format!(" {name}")).collect();
     let mut text = format!(
         "# Programs that own their network, under KVM\n\n\
-        `cargo run --release -p bench-kvm -- --own` wrote this page on {date}. As for [bench-kvm.md](bench-kvm.md)\n\
+        `cargo run --release -p bench-kvm -- --own{servers}` wrote this page on {date}. As for [bench-kvm.md](bench-kvm.md)\n\
         Debian's Linux with KVM ran in an emulated machine and in it, one after the other, guests with one virtual CPU\n\
         each, 256 MiB and a card on a tap interface; the clients ran beside them. Each figure is of one run:\n\
         8000 requests of each load of Redis (1500 with one client, 60 000 with `-P 16`), 10 000 and 1500 echoes, 2000\n\
