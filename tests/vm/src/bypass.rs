@@ -227,7 +227,8 @@ fn serves_memcached(setup: &Setup) -> Result<(), String> {
     shell.leave().map(drop)
 }
 
-const NGINX: &str = "\
+/// nginx as one process.
+pub const NGINX: &str = "\
 daemon off;
 master_process off;
 error_log stderr notice;

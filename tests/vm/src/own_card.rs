@@ -4,9 +4,12 @@ use std::net::Ipv4Addr;
 
 use crate::Test;
 use crate::build;
-use crate::bypass::sleeps;
-use crate::guest::Setup;
+use crate::bypass::{NGINX, sleeps};
+use crate::clients::together;
+use crate::guest::{Setup, write_file};
+use crate::http::{self, Connections, HELLO};
 use crate::links::operator_with;
+use crate::memcached;
 use crate::operator::Operator;
 use crate::redis::{self, benchmark};
 use crate::resp::Redis;
@@ -17,6 +20,10 @@ pub const TESTS: &[Test] = &[
     (
         "Redis with a card of its own by --bypass serves",
         has_the_card,
+    ),
+    (
+        "memcached and nginx with a card of their own by --bypass serve many clients",
+        serve_many,
     ),
     (
         "Redis on a virtual function serves, sleeps, is killed, and the next one serves",
@@ -50,6 +57,45 @@ fn has_the_card(setup: &Setup) -> Result<(), String> {
         if end.console.contains("refused") || end.console.contains("libsietch:") {
             return Err(format!("the card is not the program's: {}", end.console));
         }
+    }
+    Ok(())
+}
+
+const CLIENTS: usize = 16;
+
+/// Two threads share a queue; and files of some size leave by many frames each.
+fn serve_many(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() {
+        return Ok(());
+    }
+    build::library("sietch")?;
+    let program = [
+        "--bypass",
+        "memcached",
+        "-u",
+        "root",
+        "-l",
+        "0.0.0.0",
+        "-t",
+        "2",
+    ];
+    let (guest, address) = setup.serve(11211, &program)?;
+    guest.expect_answer(address, b"version\r\n")?;
+    let served = together(CLIENTS, |number| memcached::client(address, number));
+    served.map_err(|why| guest.explain(&why))?;
+    guest.stop()?;
+    let page = "sand ".repeat(20_000);
+    let files = [
+        format!("{}:/site/index.html", write_file("own/index.html", &page)?),
+        format!("{}:/nginx.conf", write_file("own/nginx.conf", NGINX)?),
+    ];
+    let adds = ["--bypass", "--add", &files[0], "--add", &files[1]];
+    let program = ["/usr/sbin/nginx", "-c", "/nginx.conf"];
+    let (guest, address) = setup.serve(80, &[&adds[..], &program].concat())?;
+    guest.expect_answer(address, HELLO)?;
+    for connections in [Connections::Kept, Connections::Fresh] {
+        http::load(address, "/index.html", &page, 8, 20, connections)
+            .map_err(|why| guest.explain(&why))?;
     }
     Ok(())
 }

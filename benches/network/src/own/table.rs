@@ -105,7 +105,7 @@ mod tests {
         table.add("other", Network::Sockets, 1.0);
         let text = table.to_markdown("one vCPU");
         assert!(
-            text.starts_with("| one vCPU | Sietch | VF |\n|---|---:|---:|\n"),
+            text.starts_with("| one vCPU | Linux | Sietch | VF |\n|---|---:|---:|---:|\n"),
             "{text}"
         );
         assert!(
