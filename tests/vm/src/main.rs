@@ -143,13 +143,18 @@ fn once(setup: &Setup, with: Cpus, tests: &'static [Test]) -> &'static [Test] {
     }
 }
 
+/// Tests that show the same as others, with more of everything.
+fn long(setup: &Setup, tests: &'static [Test]) -> &'static [Test] {
+    if setup.is_long() { tests } else { &[] }
+}
+
 /// Tests that measure a rate, a clock or a load, and want the host to themselves.
 fn suites_for_quiet_host(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
         rings::TESTS_OF_LOAD,
         lone_frames::TESTS,
         once(setup, Cpus::Several, clocks::TESTS),
-        link_checks::TESTS,
+        once(setup, Cpus::Several, link_checks::TESTS),
     ]
 }
 
@@ -175,7 +180,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         pressure::TESTS,
         handshakes::TESTS,
         once(setup, Cpus::One, exhaustion::TESTS),
-        once(setup, Cpus::Several, exhaustion::TESTS_OF_128_MIB),
+        long(setup, exhaustion::TESTS_OF_128_MIB),
         deafness::TESTS,
         numa::TESTS,
         many_cpus::TESTS,
