@@ -25,7 +25,7 @@ pub use guest::{Guest, System};
 pub use linux::Kernel;
 pub use one_cpu::OneCpu;
 pub use program::{build, dynamic, dynamic_server, example, library, server, tool};
-pub use table::{Better, Table, shown};
+pub use table::{Better, Table, median, shown};
 
 use qemu::namespace;
 

@@ -148,7 +148,8 @@ fn cell(figures: &[f64]) -> String {
     }
 }
 
-fn median(figures: &[f64]) -> Option<f64> {
+/// The middle one, or what is between the two middle ones.
+pub fn median(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
     let middle = sorted.len() / 2;

@@ -5,9 +5,11 @@ use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use bench_pair::median;
+
 use super::network::Network;
 use super::servers::redis_server;
-use super::table::{Table, median};
+use super::table::Table;
 
 const PORT: u16 = 6379;
 const ASK: &[u8] = b"GET key\r\n";

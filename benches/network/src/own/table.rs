@@ -1,6 +1,6 @@
 //! Figures of several rounds, a column for each network.
 
-use bench_pair::shown;
+use bench_pair::{median, shown};
 
 use super::network::Network;
 
@@ -81,14 +81,6 @@ fn cell(figures: &[f64], base: Option<f64>) -> String {
         Some(ratio) => format!("{text}, {ratio:.2}"),
         None => text,
     }
-}
-
-/// The middle one, or what is between the two middle ones.
-pub fn median(figures: &[f64]) -> Option<f64> {
-    let mut figures = figures.to_vec();
-    figures.sort_by(f64::total_cmp);
-    let last = figures.len().checked_sub(1)?;
-    Some((figures[last / 2] + figures[last.div_ceil(2)]) / 2.0)
 }
 
 #[cfg(test)]
