@@ -1,8 +1,10 @@
 //! Programs that were written for sockets, on a network of their own by `libsietch.so` (`docs/bypass.md`).
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use crate::Test;
 use crate::build;
@@ -41,6 +43,10 @@ pub const TESTS: &[Test] = &[
     (
         "a program by libsietch.so that passes many datagrams a call echoes all",
         echoes_many,
+    ),
+    (
+        "what a program by libsietch.so has not sent when it ends reaches its peer",
+        sends_to_the_end,
     ),
     (
         "a program whose link libsietch.so cannot have is told so, and has the kernel's sockets",
@@ -121,6 +127,35 @@ fn echoes_many(setup: &Setup) -> Result<(), String> {
     }
     shell.ask("kill $!; wait $!")?;
     shell.leave().map(drop)
+}
+
+fn sends_to_the_end(setup: &Setup) -> Result<(), String> {
+    /// As long as it takes until somebody who does not read would be given up.
+    const DEAF: Duration = Duration::from_secs(3);
+    const WORDS: usize = 300_000;
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new("tests/programs/scenes/last_words.c"))?;
+    let program = format!("{}:/bin/last_words", program.display());
+    let mut shell = operator(setup, &[&program])?;
+    start(&mut shell, "last_words", "serving")?;
+    let peer = TcpStream::connect((PROGRAM, ECHO)).map_err(|error| error.to_string())?;
+    shell.ask("until grep -q written /tmp/said || ! kill -0 $!; do sleep 0.1; done")?;
+    thread::sleep(DEAF);
+    let words = all_of(peer).map_err(|error| shell.guest.explain(&error.to_string()))?;
+    if words.len() != WORDS || words.iter().any(|word| *word != b'w') {
+        return Err(format!("{} bytes came of {WORDS}", words.len()));
+    }
+    shell.ask("wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn all_of(mut peer: TcpStream) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    peer.set_read_timeout(Some(Duration::from_secs(30)))?;
+    peer.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Looks at the program, and how many of them at least find it asleep. One that polls never is; Redis has a

@@ -291,18 +291,17 @@ impl<L: Link> Host<L> {
         stack.close(world, open.id).ok();
     }
 
-    /// Closes all sockets, as the end of the program does; how many connections still have something to send.
-    pub fn close_all(&mut self) -> usize {
+    /// Closes all sockets, as the end of the program does.
+    pub fn close_all(&mut self) {
         let opens: Vec<_> = self.opens.iter().flatten().cloned().collect();
         for open in opens {
             self.end(&open);
         }
         self.flush();
-        self.parts().0.orphans()
     }
 
-    /// Connections that were closed and still have something to send.
-    pub fn orphans(&mut self) -> usize {
-        self.parts().0.orphans()
+    /// Bytes, and ends of streams, that peers of closed connections have not acknowledged.
+    pub fn orphaned(&mut self) -> usize {
+        self.parts().0.orphaned()
     }
 }

@@ -597,3 +597,24 @@ fn a_direction_that_is_shut_ends_for_the_peer() {
     assert_eq!(end, b"");
     assert!(ready(wire.client(), CLIENT).contains(Events::RDHUP));
 }
+
+#[test]
+fn what_a_closed_connection_still_has_to_send_is_known_until_its_peer_has_it() {
+    let mut wire = Wire::connected();
+    while send(wire.server(), SERVED, &[1; 10_000]) != Err(Errno::AGAIN) {
+        wire.step();
+    }
+    assert_eq!(wire.server().orphaned(), 0, "somebody still holds it");
+    wire.server().close_all();
+    wire.steps(50);
+    let left = wire.server().orphaned();
+    assert!(left > 10_000, "the peer has read nothing: {left}");
+    wire.until(|wire| match receive(wire.client(), CLIENT, 10_000) {
+        Ok(bytes) if bytes.is_empty() => Ok(()),
+        Ok(_) | Err(Errno::AGAIN) => Err(Errno::AGAIN),
+        Err(error) => Err(error),
+    })
+    .unwrap();
+    wire.steps(2);
+    assert_eq!(wire.server().orphaned(), 0);
+}

@@ -149,6 +149,15 @@ impl Stack {
         Ok(self.sockets.tcp(id)?.unsent())
     }
 
+    /// Bytes, a FIN counted as one, that peers have not acknowledged of connections that nobody holds any more.
+    pub fn orphaned(&self) -> usize {
+        let left = |socket: &Socket| match socket {
+            Socket::Tcp(tcb) => tcb.orphaned(),
+            _ => 0,
+        };
+        self.sockets.iter().map(left).sum()
+    }
+
     /// Takes the first datagram.
     pub fn recv_from(&mut self, id: SocketId) -> Result<Datagram, Error> {
         let socket = self.sockets.udp_mut(id)?;

@@ -181,6 +181,18 @@ impl Tcb {
         self.sender.flight.len() + self.sender.unsent.len()
     }
 
+    /// The same of a connection that its program has let go, and its FIN, which counts as a byte.
+    pub(crate) fn orphaned(&self) -> usize {
+        let is_finishing = matches!(
+            self.state,
+            State::FinWait1 | State::Closing | State::LastAck
+        );
+        match self.is_orphan {
+            true => self.unsent() + usize::from(is_finishing),
+            false => 0,
+        }
+    }
+
     /// Takes the pending error.
     pub(crate) fn take_error(&mut self) -> Option<Error> {
         self.error.take()
