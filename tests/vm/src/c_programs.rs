@@ -10,6 +10,7 @@ use crate::monkey;
 use crate::storm;
 use crate::stretch;
 use crate::tally::Tally;
+use crate::{Cpus, runs};
 
 /// Chooses all of them on the command line.
 pub const SENTENCE: &str = "C programs do on Sietch what they do on Linux";
@@ -22,10 +23,13 @@ const NO_PORT: u16 = 9;
 /// Some programs start a shell, and scripts that name it.
 const SHELL: &str = "/bin/busybox:/bin/sh";
 
+/// Programs that take long, and that the short form runs in one machine only.
+const ONCE: [(&str, Cpus); 2] = [("fail_nth", Cpus::One), ("large_tables", Cpus::Several)];
+
 /// Builds and runs all programs; each of their tests is counted. A program that ends
 /// the machine is left behind, and the next machine goes on after it.
 pub fn run(setup: &Setup, tally: &mut Tally) {
-    let mut programs = match build_all() {
+    let mut programs = match build_all(setup) {
         Ok(programs) => programs,
         Err(why) => return tally.fail(&format!("{SENTENCE}: {why}")),
     };
@@ -49,7 +53,7 @@ pub fn run(setup: &Setup, tally: &mut Tally) {
     }
 }
 
-fn build_all() -> Result<Vec<PathBuf>, String> {
+fn build_all(setup: &Setup) -> Result<Vec<PathBuf>, String> {
     let listing = fs::read_dir(SOURCES).map_err(|error| format!("{SOURCES}: {error}"))?;
     let mut sources: Vec<PathBuf> = listing.flatten().map(|entry| entry.path()).collect();
     sources.retain(|path| path.extension().is_some_and(|extension| extension == "c"));
@@ -57,6 +61,12 @@ fn build_all() -> Result<Vec<PathBuf>, String> {
         [monkey::SOURCE, storm::SOURCE, stretch::SOURCE]
             .iter()
             .all(|own| path != Path::new(own))
+    });
+    sources.retain(|path| {
+        let known = ONCE
+            .iter()
+            .find(|(name, _)| path.ends_with(format!("{name}.c")));
+        known.is_none_or(|(_, cpus)| runs(setup, *cpus))
     });
     sources.sort();
     sources.iter().map(|source| build::c(source)).collect()

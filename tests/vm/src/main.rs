@@ -129,18 +129,19 @@ enum Cpus {
     Several,
 }
 
-/// Tests that take long and that one CPU more or less is not the point of: the short form runs them once. Which
-/// with one CPU and which with several, so that either run takes as long as the other.
-fn once(setup: &Setup, with: Cpus, tests: &'static [Test]) -> &'static [Test] {
+/// Whether what takes long, and that one CPU more or less is not the point of, runs in these machines: the short form
+/// runs it once. Which with one CPU and which with several, so that either run takes as long as the other.
+fn runs(setup: &Setup, with: Cpus) -> bool {
     let cpus = match setup.cpus() {
         "1" => Cpus::One,
         _ => Cpus::Several,
     };
-    if setup.is_long() || cpus == with {
-        tests
-    } else {
-        &[]
-    }
+    setup.is_long() || cpus == with
+}
+
+/// Tests of that kind.
+fn once(setup: &Setup, with: Cpus, tests: &'static [Test]) -> &'static [Test] {
+    if runs(setup, with) { tests } else { &[] }
 }
 
 /// Tests that show the same as others, with more of everything.
