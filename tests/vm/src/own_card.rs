@@ -29,6 +29,10 @@ pub const TESTS: &[Test] = &[
         "Redis on a virtual function serves, sleeps, is killed, and the next one serves",
         has_a_function,
     ),
+    (
+        "nginx on a virtual function serves many new connections",
+        function_serves_many,
+    ),
 ];
 
 /// What is asked of a Redis.
@@ -102,6 +106,7 @@ fn serve_many(setup: &Setup) -> Result<(), String> {
 
 const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
 const REDIS: u16 = 6379;
+const HTTP: u16 = 80;
 /// The first virtual function, by its class and its name.
 const FUNCTION: &str = "for f in /sys/bus/pci/devices/*; do \
     case $(cat $f/device) in 0x10ca) basename $f; break;; esac; done";
@@ -110,40 +115,71 @@ fn has_a_function(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() || !setup.has_tap() {
         return Ok(());
     }
-    let setup = setup.with_nic("igb");
-    let library = format!("{}:/lib/libsietch.so", build::library("sietch")?.display());
-    let flags = [
-        "--iommu",
-        "--kernel-option",
-        "igb.max_vfs=2",
-        "--add",
-        "/usr/bin/redis-server",
-        "--add",
-        &library,
-    ];
-    let mut shell = operator_with(&setup, &flags)?;
+    let mut shell = operator_of_functions(setup, &["/usr/bin/redis-server"])?;
     for _ in 0..3 {
-        starts(&mut shell)?;
+        start_redis(&mut shell)?;
         let own = (PROGRAM, REDIS).into();
         benchmark(&shell.guest, own, &LOAD)?;
         benchmark(&shell.guest, own, &LARGE)?;
         // What lies in the card's rings is nobody's any more.
         shell.ask("kill -9 $!; wait $!")?;
     }
-    starts(&mut shell)?;
+    start_redis(&mut shell)?;
     sleeps(&mut shell)?;
     shell.ask("kill $!; wait $!")?;
     shell.leave().map(drop)
 }
 
-fn starts(shell: &mut Operator) -> Result<(), String> {
+/// A machine with virtual functions, some programs and the library.
+fn operator_of_functions(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
+    let setup = setup.with_nic("igb");
+    let library = format!("{}:/lib/libsietch.so", build::library("sietch")?.display());
+    let mut flags = vec![
+        "--iommu",
+        "--kernel-option",
+        "igb.max_vfs=2",
+        "--add",
+        &library,
+    ];
+    flags.extend(programs.iter().flat_map(|program| ["--add", program]));
+    operator_with(&setup, &flags)
+}
+
+fn start_redis(shell: &mut Operator) -> Result<(), String> {
+    start(shell, "redis-server --protected-mode no --save ''", "Ready")
+}
+
+/// Starts a program on the first function, and waits until it says a word.
+fn start(shell: &mut Operator, program: &str, word: &str) -> Result<(), String> {
     let said = shell.ask(&format!(
         "rm -f /tmp/said; LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=$({FUNCTION}) SIETCH_ADDRESS={PROGRAM}/24 \
-         redis-server --protected-mode no --save '' >/tmp/said 2>&1 & \
-         until grep -q Ready /tmp/said || ! kill -0 $!; do sleep 0.1; done; cat /tmp/said"
+         {program} >/tmp/said 2>&1 & \
+         until grep -q '{word}' /tmp/said || ! kill -0 $!; do sleep 0.1; done; cat /tmp/said"
     ))?;
-    match said.contains("Ready") && !said.contains("libsietch:") {
+    match said.contains(word) && !said.contains("libsietch:") {
         true => Ok(()),
         false => Err(format!("the program does not start: {said}")),
     }
+}
+
+/// Whose first frames do not all fit into the card's ring.
+const CROWD: usize = 100;
+
+fn function_serves_many(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let page = "sand ".repeat(200);
+    let files = [
+        format!("{}:/nginx.conf", write_file("own/nginx.conf", NGINX)?),
+        format!("{}:/site/index.html", write_file("own/small.html", &page)?),
+    ];
+    let programs = ["/usr/sbin/nginx:/usr/sbin/nginx", &files[0], &files[1]];
+    let mut shell = operator_of_functions(setup, &programs)?;
+    start(&mut shell, "nginx -c /nginx.conf", "getrlimit")?;
+    let address = (PROGRAM, HTTP).into();
+    http::load(address, "/index.html", &page, CROWD, 5, Connections::Fresh)
+        .map_err(|why| shell.guest.explain(&why))?;
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
 }
