@@ -20,6 +20,7 @@ mod hostile;
 mod ipv6;
 mod journal;
 mod middleboxes;
+mod moves;
 mod narrow;
 mod predicted_segments;
 mod predictions;

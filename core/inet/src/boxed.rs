@@ -18,6 +18,14 @@ impl<T> Boxed<T> {
     }
 }
 
+impl<T> Boxed<T> {
+    /// The value itself.
+    pub fn into_inner(self) -> T {
+        let [value] = *self.0;
+        value
+    }
+}
+
 impl<T> Deref for Boxed<T> {
     type Target = T;
 

@@ -104,6 +104,10 @@ probes::counters! {
         ReorderLimit = "tcp_reorder_limit",
         /// TCP: no room for another socket.
         SocketLimit = "tcp_socket_limit",
+        /// TCP: for a socket that is frozen while it is taken apart or put together.
+        Frozen = "tcp_frozen",
+        /// TCP: for a connection that has left this stack for another.
+        Departed = "tcp_departed",
         /// TCP: data for a socket that the program has closed.
         DataAfterClose = "tcp_data_after_close",
     }

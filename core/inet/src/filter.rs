@@ -48,7 +48,7 @@ impl Stack {
             Socket::Tcp(tcb) => (tcb.filter_owner(), &tcb.options),
             Socket::Listener(listener) => (listener.id, &listener.options),
             Socket::Udp(socket) => (socket.id, &socket.options),
-            Socket::Free { .. } => return None,
+            Socket::Free { .. } | Socket::Frozen(_) => return None,
         };
         options.is_filtered.then_some(owner)
     }

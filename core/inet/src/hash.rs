@@ -29,6 +29,8 @@ pub(crate) enum Salt {
     Port = 3,
     /// A budget for answers to unsolicited packets.
     Budget = 4,
+    /// The name of a connection that has left: a table holds nothing but this.
+    Departed = 5,
 }
 
 #[inline]

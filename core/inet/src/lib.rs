@@ -73,6 +73,9 @@
 //! local(id), remote(id) -> Result<Endpoint>
 //! take_error(id) -> Option<Error>
 //! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
+//! export(env, id) -> Result<TcpSnapshot>; import(env, id, &TcpSnapshot)   a connection as a value
+//! freeze(env, id); thaw(env, id, asks); frozen(id) -> Option<&TcpSnapshot>; frozen_mut(id)
+//! fill_frozen(id, FrozenQueue, &[u8]); connect_frozen(env, id, Endpoint)  TCP_REPAIR
 //! share_memory(&'static MemoryTotals); tcp_memory(), udp_memory() -> usize
 //! buffers_grown() -> usize
 //! stats() -> &Stats; journal() -> impl Iterator<Item = &Event>
@@ -159,7 +162,8 @@ pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{
-    Algorithm, ConnectionEntry, ListenTotals, Reuse, State, SynCookies, TcpInfo, TimeWaitRules,
+    Algorithm, ClockSnapshot, ConnectionEntry, FrozenQueue, ListenTotals, ReceiveSnapshot, Reuse,
+    SendSnapshot, State, SynCookies, TcpInfo, TcpSnapshot, TimeWaitRules,
 };
 pub use totals::Totals;
 pub use udp::{Datagram, Failure, FailureMessage, SendOptions};

@@ -27,7 +27,7 @@ use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
-use crate::tcp::TimeWait;
+use crate::tcp::{Departed, TimeWait};
 use crate::totals::Tally;
 use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
@@ -72,6 +72,8 @@ pub(crate) struct Net {
     pub predictions: Predictions,
     pub wheel: Wheel,
     pub time_wait: TimeWait,
+    /// Connections that have left for another stack.
+    pub departed: Departed,
     /// Sockets that owe an acknowledgement at the end of the batch.
     pub ack_queue: Vec<u32>,
     pub orphans: Tally,
@@ -121,6 +123,7 @@ impl Net {
             predictions: Predictions::default(),
             wheel: Wheel::new(),
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
+            departed: Departed::default(),
             ack_queue: Vec::new(),
             orphans: Tally::default(),
             grown: Tally::default(),

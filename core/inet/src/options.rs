@@ -211,6 +211,24 @@ impl Options {
         }
     }
 
+    /// The options of a connection that goes on as `own`: whose it is and by which way it goes
+    /// is its own, and buffers are as large as `buffers_max` (sending, receiving) at most.
+    pub(crate) fn carried_to(&self, own: &Self, buffers_max: (u32, u32)) -> Self {
+        let (send_max, recv_max) = buffers_max;
+        Self {
+            owner: own.owner,
+            device: own.device,
+            reuse_address: own.reuse_address,
+            reuse_port: own.reuse_port,
+            is_filtered: own.is_filtered,
+            v6_only: own.v6_only,
+            ttl: self.ttl.max(1),
+            send_buffer: self.send_buffer.min(send_max.max(own.send_buffer)),
+            recv_buffer: self.recv_buffer.min(recv_max.max(own.recv_buffer)),
+            ..*self
+        }
+    }
+
     /// Time to the first keepalive probe.
     pub(crate) fn keep_idle(&self) -> Duration {
         Duration::from_secs(u64::from(self.keep_idle_secs.max(1)))

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use crate::addr::SocketId;
 use crate::boxed::Boxed;
 use crate::error::Error;
-use crate::tcp::{Listener, Tcb};
+use crate::tcp::{Frozen, Listener, Tcb};
 use crate::udp::UdpSocket;
 
 /// What a slot holds. Sockets are boxed so that an unused slot is small.
@@ -14,6 +14,7 @@ pub(crate) enum Socket {
     Tcp(Boxed<Tcb>),
     Listener(Boxed<Listener>),
     Udp(Boxed<UdpSocket>),
+    Frozen(Boxed<Frozen>),
 }
 
 struct Slot {
@@ -131,6 +132,20 @@ impl Table {
     pub fn tcp_mut(&mut self, id: SocketId) -> Result<&mut Tcb, Error> {
         match self.get_mut(id)? {
             Socket::Tcp(tcb) => Ok(tcb),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    pub fn frozen(&self, id: SocketId) -> Result<&Frozen, Error> {
+        match self.get(id)? {
+            Socket::Frozen(frozen) => Ok(frozen),
+            _ => Err(Error::InvalidState),
+        }
+    }
+
+    pub fn frozen_mut(&mut self, id: SocketId) -> Result<&mut Frozen, Error> {
+        match self.get_mut(id)? {
+            Socket::Frozen(frozen) => Ok(frozen),
             _ => Err(Error::InvalidState),
         }
     }

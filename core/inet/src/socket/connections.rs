@@ -117,6 +117,7 @@ impl Stack {
                 self.flush(env);
                 Ok(())
             }
+            Socket::Frozen(_) => self.connect_frozen(env, id, remote),
             _ => Err(Error::InvalidState),
         }
     }
@@ -214,6 +215,7 @@ impl Stack {
             }
             Socket::Listener(_) if how == Shutdown::Write => return Ok(()),
             Socket::Listener(_) => return self.stop_listening(env, id),
+            Socket::Frozen(_) => return Err(Error::InvalidState),
             Socket::Free { .. } => return Err(Error::BadSocket),
         }
         self.settle(env, id.index);
@@ -226,6 +228,7 @@ impl Stack {
         match self.sockets.get_mut(id)? {
             Socket::Tcp(_) => self.close_stream(env, id),
             Socket::Listener(_) => self.close_listener(env, id),
+            Socket::Frozen(_) => drop(self.remove_frozen(env, id)),
             Socket::Udp(socket) => {
                 let port = socket.local.port;
                 let groups = core::mem::take(&mut socket.groups);

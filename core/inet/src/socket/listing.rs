@@ -52,6 +52,7 @@ impl Stack {
             Socket::Tcp(tcb) => &tcb.options,
             Socket::Listener(listener) => &listener.options,
             Socket::Udp(socket) => &socket.options,
+            Socket::Frozen(frozen) => &frozen.snapshot.options,
         };
         let (transport, connection) = match socket {
             Socket::Udp(socket) => (Transport::Udp, socket.entry()),
@@ -63,6 +64,7 @@ impl Stack {
         };
         let info = match socket {
             Socket::Tcp(tcb) => Some(tcb.info()),
+            Socket::Frozen(frozen) => Some(frozen.snapshot.info()),
             _ => None,
         };
         is_named.then_some(SocketEntry {

@@ -105,6 +105,7 @@ impl Stack {
         let is_tcp = match self.sockets.get(id)? {
             Socket::Tcp(tcb) if tcb.state == State::Closed && tcb.tuple.local.port == 0 => true,
             Socket::Udp(socket) if socket.local.port == 0 => false,
+            Socket::Frozen(_) => return self.bind_frozen(id, local),
             _ => return Err(Error::InvalidState),
         };
         let options = *self.options(id)?;
@@ -147,6 +148,7 @@ impl Stack {
             Socket::Tcp(tcb) => Ok(tcb.tuple.local),
             Socket::Listener(listener) => Ok(listener.local),
             Socket::Udp(socket) => Ok(socket.local),
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.local),
             Socket::Free { .. } => Err(Error::BadSocket),
         }
     }
@@ -158,6 +160,9 @@ impl Stack {
                 Ok(tcb.tuple.remote)
             }
             Socket::Udp(socket) => socket.peer.ok_or(Error::NotConnected),
+            Socket::Frozen(frozen) if frozen.snapshot.state != State::Closed => {
+                Ok(frozen.snapshot.remote)
+            }
             _ => Err(Error::NotConnected),
         }
     }
@@ -176,7 +181,7 @@ impl Stack {
 
     /// Names our end of a connection to `remote`, without an entry for the port: the
     /// connection's four-tuple suffices.
-    pub(super) fn choose_local(
+    pub(crate) fn choose_local(
         &mut self,
         bound: Endpoint,
         remote: Endpoint,

@@ -18,6 +18,7 @@ impl Stack {
             Ok(Socket::Tcp(tcb)) => tcb.poll(&self.net),
             Ok(Socket::Listener(listener)) => listener.poll(),
             Ok(Socket::Udp(socket)) => socket.poll(),
+            Ok(Socket::Frozen(_)) => Events::empty(),
             _ => Events::HANGUP | Events::ERROR,
         }
     }
@@ -37,6 +38,7 @@ impl Stack {
             Socket::Tcp(tcb) => Ok(&tcb.options),
             Socket::Listener(listener) => Ok(&listener.options),
             Socket::Udp(socket) => Ok(&socket.options),
+            Socket::Frozen(frozen) => Ok(&frozen.snapshot.options),
             Socket::Free { .. } => Err(Error::BadSocket),
         }
     }
@@ -73,6 +75,7 @@ impl Stack {
                 self.push_out(env, id);
             }
             Socket::Listener(listener) => change(&mut listener.options),
+            Socket::Frozen(frozen) => change(&mut frozen.snapshot.options),
             Socket::Udp(socket) => {
                 let queued = |of: &Options| (of.queue_failures_v4, of.queue_failures_v6);
                 let had = queued(&socket.options);
@@ -109,13 +112,17 @@ impl Stack {
         match self.sockets.get(id)? {
             Socket::Tcp(tcb) => Ok(tcb.state),
             Socket::Listener(_) => Ok(State::Listen),
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.state),
             _ => Err(Error::InvalidState),
         }
     }
 
     /// A snapshot of a stream socket.
     pub fn info(&self, id: SocketId) -> Result<TcpInfo, Error> {
-        Ok(self.sockets.tcp(id)?.info())
+        match self.sockets.get(id)? {
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.info()),
+            _ => Ok(self.sockets.tcp(id)?.info()),
+        }
     }
 
     /// Connections that a listener and its like in other stacks have to accept, and how many may
@@ -131,6 +138,7 @@ impl Stack {
     pub fn unread(&self, id: SocketId) -> Result<usize, Error> {
         match self.sockets.get(id)? {
             Socket::Tcp(tcb) => Ok(tcb.unread().len()),
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.receiving.unread.len()),
             Socket::Udp(socket) => Ok(socket.front().map_or(0, |first| first.payload.len())),
             _ => Err(Error::InvalidState),
         }
@@ -146,7 +154,10 @@ impl Stack {
 
     /// Bytes without an acknowledgement, sent or not.
     pub fn unsent(&self, id: SocketId) -> Result<usize, Error> {
-        Ok(self.sockets.tcp(id)?.unsent())
+        match self.sockets.get(id)? {
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.sending.len()),
+            _ => Ok(self.sockets.tcp(id)?.unsent()),
+        }
     }
 
     /// Bytes, a FIN counted as one, that peers have not acknowledged of connections that nobody holds any more.
@@ -185,6 +196,14 @@ impl Stack {
                 remote: tcb.tuple.remote,
                 unread: tcb.unread().len(),
                 unacked: tcb.unsent(),
+            }),
+            Socket::Frozen(frozen) => Some(ConnectionEntry {
+                socket: Some(frozen.id),
+                state: frozen.snapshot.state,
+                local: frozen.snapshot.local,
+                remote: frozen.snapshot.remote,
+                unread: frozen.snapshot.receiving.unread.len(),
+                unacked: frozen.snapshot.sending.len(),
             }),
             Socket::Listener(listener) => Some(ConnectionEntry {
                 socket: Some(listener.id),

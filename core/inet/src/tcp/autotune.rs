@@ -126,6 +126,31 @@ impl Tcb {
         self.receiver.tuning.grown += more;
     }
 
+    /// Buffers that had grown elsewhere do so here, as far as there is room.
+    pub(super) fn regrow(&mut self, net: &mut Net) {
+        let fresh = net.config.stream;
+        let options = &mut self.options;
+        let buffers = [
+            (
+                options.is_send_tuned,
+                &mut options.send_buffer,
+                fresh.send_buffer,
+            ),
+            (
+                options.is_recv_tuned,
+                &mut options.recv_buffer,
+                fresh.recv_buffer,
+            ),
+        ];
+        for (is_tuned, buffer, fresh) in buffers {
+            if is_tuned && *buffer > fresh {
+                let more = net.grow(*buffer - fresh);
+                *buffer = fresh + more;
+                self.receiver.tuning.grown += more;
+            }
+        }
+    }
+
     /// Bytes that both buffers have grown by, to be given back.
     pub(crate) fn grown(&self) -> u32 {
         self.receiver.tuning.grown

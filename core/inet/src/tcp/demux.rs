@@ -81,6 +81,10 @@ impl Stack {
         segment: Segment,
     ) -> Result<(), DropReason> {
         let flags = segment.flags;
+        let (key, departed) = (&self.net.key, &self.net.departed);
+        if !is_opening(flags) && departed.is_quiet(key, &tuple, env.now()) {
+            return Err(DropReason::Departed);
+        }
         let (state, outcome) = if let Some(at) = self.net.time_wait.find(&tuple) {
             let (what, state) = (What::TimeWait, State::TimeWait);
             let journal = &mut self.net.journal;
@@ -126,6 +130,7 @@ impl Stack {
             net: &mut self.net,
         };
         let Some(tcb) = self.sockets.tcp_at(index) else {
+            self.drop_for_frozen(index);
             return;
         };
         let was = tcb.state;

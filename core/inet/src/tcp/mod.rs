@@ -26,6 +26,8 @@
 //! | `rate`, `pacing` | how fast bytes arrive, and may leave | |
 //! | `rtt` | how long to wait for an answer | RFC 6298 |
 //! | `timers` | what happens when nothing arrives | RFC 1122 |
+//! | `snapshot`, `export`, `import` | a connection as a value, for another stack | |
+//! | `frozen`, `departed` | sockets that stand still, and names of connections that left | |
 //! | `tcb`, `info` | the state of a connection, and what tools see of it | |
 //! | `close`, `reset` | the ends of a connection | |
 //! | `note` | what the journal of trouble hears | |
@@ -53,11 +55,15 @@ mod congestion;
 mod cookies;
 mod delivery;
 mod demux;
+mod departed;
 mod ecn;
+mod export;
+mod frozen;
 mod handshake;
 mod held;
 mod holding;
 mod hops;
+mod import;
 mod info;
 mod listen;
 mod note;
@@ -72,6 +78,7 @@ mod rtt;
 mod scoreboard;
 mod segment;
 mod send;
+mod snapshot;
 mod syn;
 mod tcb;
 mod time_wait;
@@ -81,10 +88,14 @@ mod transmit;
 pub use backlog::ListenTotals;
 pub(crate) use backlog::Ready;
 pub use congestion::Algorithm;
+pub(crate) use departed::Departed;
+pub(crate) use frozen::Frozen;
+pub use frozen::FrozenQueue;
 pub(crate) use held::Held;
 pub use info::{ConnectionEntry, State, TcpInfo};
 pub(crate) use listen::Listener;
 pub use listen::SynCookies;
+pub use snapshot::{ClockSnapshot, ReceiveSnapshot, SendSnapshot, TcpSnapshot};
 pub(crate) use tcb::Tcb;
 pub(crate) use time_wait::TimeWait;
 pub use time_wait::{Reuse, TimeWaitRules};

@@ -85,6 +85,16 @@ impl Rtt {
         }
     }
 
+    /// Goes on with what another stack has measured, in microseconds.
+    pub fn restore(&mut self, smoothed: u32, variation: u32) {
+        if smoothed == 0 {
+            return;
+        }
+        self.smoothed = smoothed.min(MAX_MICROS);
+        self.variation = variation.min(MAX_MICROS);
+        self.set_timeout();
+    }
+
     /// A measurement; RFC 6298 (2.2) and (2.3).
     #[inline]
     pub fn sample(&mut self, rtt: Duration, now: Instant) {
@@ -104,6 +114,12 @@ impl Rtt {
             self.variation = self.variation - self.variation / 4 + error / 4;
             self.smoothed = (self.smoothed - self.smoothed / 8 + rtt / 8).max(1);
         }
+        self.set_timeout();
+    }
+
+    /// RFC 6298 (2.3) and (2.4).
+    #[inline]
+    fn set_timeout(&mut self) {
         let spread = (4 * self.variation).max(MIN_MICROS);
         self.rto = self
             .smoothed

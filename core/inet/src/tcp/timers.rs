@@ -250,7 +250,7 @@ impl Tcb {
 
     /// An empty segment in front of the window: the peer must answer it with what it
     /// expects and takes (RFC 1122 4.2.3.6, and instead of a byte for closed windows).
-    fn probe<E: Env>(&mut self, cx: &mut Context<'_, E>) {
+    pub(super) fn probe<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.timers.unanswered = self.timers.unanswered.saturating_add(1);
         self.transmit(cx, self.sender.una - 1, TcpFlags::ACK, Chain::new());
     }
