@@ -54,15 +54,21 @@ fn main() -> ExitCode {
     }
 }
 
+fn set_up() -> Result<(), String> {
+    // The namespace has no way to the archive.
+    nested::prepare()?;
+    bench_pair::set_up(&[])
+}
+
 fn measure(quick: bool) -> Result<(), String> {
-    bench_pair::set_up(&[bench_pair::Kernel::Cloud])?;
+    set_up()?;
     let figures = run::measure(&Subject::SYSTEMS, load::servers()?, quick)?;
     let modelled = model::measure(&figures)?;
     write("docs/bench-kvm.md", &page::text(&figures, &modelled), quick)
 }
 
 fn measure_own(names: &[String], quick: bool) -> Result<(), String> {
-    bench_pair::set_up(&[bench_pair::Kernel::Cloud])?;
+    set_up()?;
     let mut servers = load::servers()?;
     servers.retain(|server| names.is_empty() || names.iter().any(|name| name == server.name()));
     let figures = run::measure(&Subject::NETWORKS, servers, quick)?;

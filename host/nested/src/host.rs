@@ -143,7 +143,11 @@ impl Host {
     }
 }
 
-fn prepare() -> Result<(), String> {
+/// Makes the kernels of the host and of guests ready; a second time costs nothing. [`Host::boot`] does that, too,
+/// but where it is called there may be no network.
+///
+/// Errors: a sentence.
+pub fn prepare() -> Result<(), String> {
     for kind in ["cloud", "kvm"] {
         let status = Process::new("tools/linux-guest.sh").arg(kind).status();
         if !status.is_ok_and(|status| status.success()) {

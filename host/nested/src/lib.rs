@@ -22,4 +22,4 @@ mod guest;
 mod host;
 
 pub use guest::{Guest, System};
-pub use host::Host;
+pub use host::{Host, prepare};
