@@ -74,10 +74,13 @@ static COUNTS: PerCpu<Spin<Counts>> = PerCpu::new(|| {
     })
 });
 
-/// Chooses the time between samples; once at boot.
+/// Chooses the time between samples; once at boot. Each is a multiple of the shorter ones, so that programs whose
+/// alarms go off at whole multiples of the longest cause none of their own.
 pub(crate) fn init() {
-    let period = mach::time::affordable_interval(PERIODS);
-    PERIOD_NS.store(period.as_nanos(), Ordering::Relaxed);
+    let shortest_ns = PERIODS.start().as_nanos();
+    let affordable_ns = mach::time::affordable_interval(PERIODS).as_nanos();
+    let times = affordable_ns.div_ceil(shortest_ns).next_power_of_two();
+    PERIOD_NS.store(shortest_ns * times, Ordering::Relaxed);
 }
 
 /// Time between samples of a CPU that works.

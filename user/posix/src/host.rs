@@ -18,7 +18,8 @@ use crate::sharing::Sharing;
 use crate::table::Table;
 use epoll::Events;
 
-/// While frames wait for their link we look this often whether their chunks came back.
+/// While so many frames wait for their link that memory or places are short, we look this often whether they
+/// came back.
 const PATIENCE_NANOS: u64 = 10_000_000;
 
 /// What tells the kernel of frames.
@@ -121,7 +122,7 @@ impl<L: Link> Host<L> {
     /// Nothing is left to do until then, unless frames come.
     pub fn next_deadline(&mut self, now: Instant) -> Option<Instant> {
         let due = self.station.next_deadline();
-        let is_waiting = self.station.io().in_flight() != 0;
+        let is_waiting = self.is_crowded() || self.station.io().is_scarce();
         let patience = is_waiting.then(|| Instant::from_nanos(now.as_nanos() + PATIENCE_NANOS));
         due.into_iter().chain(patience).min()
     }

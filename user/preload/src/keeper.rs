@@ -4,13 +4,13 @@
 //! unseen, and what was left to leave with later answers would lie for as long (`posix`, "When frames leave").
 //! The keeper sleeps until frames come, and from then on looks every few milliseconds whether somebody was in the
 //! library, until nothing happens any more. While it looks, sends may be left lying; while it sleeps,
-//! they leave at once. So a busy program pays for a hundred wake-ups a second, and an idle one for none.
+//! they leave at once. So a busy program pays for sixty wake-ups a second, and an idle one for none. They come at whole
+//! multiples of the period, where the kernel's own alarms are: a hypervisor is asked for one alarm, not for two.
 
 use std::ffi::c_int;
 use std::mem;
 use std::ptr;
 use std::thread;
-use std::time::Duration;
 
 use base::Instant;
 
@@ -18,7 +18,7 @@ use crate::patience::{poll_files, readable};
 use crate::state::{self, Held};
 
 /// How long what was left lying may lie.
-const PERIOD: Duration = Duration::from_millis(10);
+const PERIOD_NANOS: u64 = 16_000_000;
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
 
@@ -57,7 +57,7 @@ fn rest() -> Option<Option<Instant>> {
     let host = held.host();
     host.watch(false);
     let due = host.next_deadline(now);
-    let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD.as_nanos() as u64);
+    let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD_NANOS);
     let due = match host.arm() {
         true => Some(now),
         false => due.map(slack),
@@ -86,7 +86,25 @@ fn look_until_quiet() -> bool {
             return false;
         }
         drop(held);
-        thread::sleep(PERIOD);
+        sleep_until_next_look();
     }
     true
+}
+
+fn sleep_until_next_look() {
+    const NANOS_PER_SEC: u64 = 1_000_000_000;
+    let at = (state::now().as_nanos() / PERIOD_NANOS + 1) * PERIOD_NANOS;
+    let at = libc::timespec {
+        tv_sec: (at / NANOS_PER_SEC) as _,
+        tv_nsec: (at % NANOS_PER_SEC) as _,
+    };
+    // SAFETY: a time is read, and none is written.
+    unsafe {
+        libc::clock_nanosleep(
+            libc::CLOCK_MONOTONIC,
+            libc::TIMER_ABSTIME,
+            &raw const at,
+            ptr::null_mut(),
+        )
+    };
 }
