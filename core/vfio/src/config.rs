@@ -4,7 +4,7 @@
 //! kernel's. Of all that a program writes, two bits reach the device: whether it answers
 //! at its base addresses, and whether it reaches out by itself. Base addresses are remembered,
 //! so that a program can find their sizes by writing ones, and lead nowhere. The rest is read from
-//! the device and cannot be changed.
+//! the device and cannot be changed. A function that is revoked does neither of the two any more.
 //!
 //! Registers are of four bytes; a write comes with a mask of the bits that it is about.
 
@@ -51,6 +51,7 @@ pub enum Write {
 pub struct Config {
     id: u32,
     command: u16,
+    is_revoked: bool,
     /// What the program wrote, and which bits of that there are.
     bars: [(u32, u32); 6],
     line: u8,
@@ -79,6 +80,7 @@ impl Config {
         Self {
             id,
             command: LINE_OFF | MEMORY,
+            is_revoked: false,
             bars: words,
             line: 0,
             message,
@@ -93,6 +95,17 @@ impl Config {
     /// Whether the device answers at its base addresses.
     pub fn answers(&self) -> bool {
         self.command & MEMORY != 0
+    }
+
+    /// The function is the program's no more: it neither answers nor reaches out, for good.
+    pub fn revoke(&mut self) {
+        self.command = LINE_OFF;
+        self.is_revoked = true;
+    }
+
+    /// Whether it is not the program's any more.
+    pub fn is_revoked(&self) -> bool {
+        self.is_revoked
     }
 
     /// The register at `offset`, where the device has `raw`.
@@ -111,6 +124,7 @@ impl Config {
     /// Writes those bits of the register at `offset` that are in `mask`.
     pub fn write(&mut self, offset: u16, value: u32, mask: u32) -> Write {
         match offset {
+            _ if self.is_revoked => Write::Dropped,
             COMMAND if mask & 0xffff != 0 => {
                 let changes = mask as u16 & (MEMORY | MASTER);
                 self.command = self.command & !changes | value as u16 & changes;

@@ -5,13 +5,16 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{
+    AtomicBool, AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 
 use base::{Duration, Instant, VirtAddr};
 use hal::pci::PciAddress;
-use mach::sync::Once;
+use mach::sync::{Once, Spin};
 use mm::user;
 use pci::Function;
 use sync::{Error, Result, Wait, WaitQueue};
@@ -45,6 +48,10 @@ pub struct Group {
     pub is_confined: bool,
     /// Somebody has it, of one that is not.
     pub is_taken: AtomicBool,
+    /// Programs may have it.
+    is_bound: AtomicBool,
+    /// Of who has it.
+    session: Spin<Weak<Session>>,
     /// When its last reset is over; 0 if it was restored since, or had none.
     reset_until_ns: AtomicU64,
 }
@@ -66,6 +73,16 @@ pub fn group_of(address: PciAddress) -> Option<usize> {
     let mut groups = GROUPS.get().into_iter().flatten();
     let group = groups.find(|group| group.shape.function.address() == address)?;
     Some(group.number)
+}
+
+/// Says whether programs may have a function, by its name as in /sys/bus/pci/devices.
+///
+/// Errors: `WrongDevice` if it was never offered.
+pub fn bind(name: &[u8], is_bound: bool) -> Result<()> {
+    let mut groups = GROUPS.get().into_iter().flatten();
+    let group = groups.find(|group| group.name().as_bytes() == name);
+    group.ok_or(Error::WrongDevice)?.bind(is_bound);
+    Ok(())
 }
 
 /// Makes the nodes of all groups. Their names are made once and stay.
@@ -108,6 +125,8 @@ impl Group {
             number,
             is_confined,
             is_taken: AtomicBool::new(false),
+            is_bound: AtomicBool::new(true),
+            session: Spin::new(Weak::new()),
             shape: Shape::of(function),
             reset_until_ns: AtomicU64::new(0),
         })
@@ -116,6 +135,26 @@ impl Group {
     /// The device's name, as Linux has it.
     fn name(&self) -> String {
         format!("0000:{}", self.shape.function.address())
+    }
+
+    /// Somebody has it from now on.
+    ///
+    /// Errors: `WrongDevice` if no program may.
+    pub fn begin(&self, session: &Arc<Session>) -> Result<()> {
+        *self.session.lock() = Arc::downgrade(session);
+        match self.is_bound.load(SeqCst) {
+            true => Ok(()),
+            false => Err(Error::WrongDevice),
+        }
+    }
+
+    /// Whether programs may have it from now on. If they may not, it is taken from who has it.
+    fn bind(&self, is_bound: bool) {
+        self.is_bound.store(is_bound, SeqCst);
+        let session = self.session.lock().upgrade();
+        if let (false, Some(session)) = (is_bound, session) {
+            session.revoke();
+        }
     }
 
     /// Notes that a reset began.
@@ -163,7 +202,10 @@ impl File for GroupFile {
 impl GroupFile {
     fn status(&self, argument: u64) -> Result<usize> {
         let mut status: GroupStatus = argument::read(argument)?;
-        status.flags = numbers::GROUP_VIABLE;
+        status.flags = match self.0.group.is_bound.load(SeqCst) {
+            true => numbers::GROUP_VIABLE,
+            false => 0,
+        };
         if self.0.is_in_container() {
             status.flags |= numbers::GROUP_CONTAINER_SET;
         }

@@ -24,6 +24,11 @@
 //! emptied and the unit has forgotten it (`Container::detach`, `Lent`); then pages go
 //! (`Pinned`). The next program can have the group at once; it waits where a reset is not over.
 //!
+//! # Revocation
+//! The administrator ends it at any time, without the program's help (`unbind` in sysfs): the device stops, its domain
+//! is emptied, and its program is told by the eventfd of VFIO_PCI_REQ_IRQ_INDEX. Nobody else can have the group
+//! until the program has closed its files.
+//!
 //! Invariant **Reached**: a page that a domain maps is in a mapping of a container, and a
 //! container's pages go only after each domain that mapped them has been emptied of them, with the
 //! unit's word for it. Without that word they are nobody's for good.
@@ -55,7 +60,7 @@ mod trigger;
 mod vectors;
 
 pub use confinement::is_absent as are_unconfined;
-pub use group::group_of;
+pub use group::{bind, group_of};
 
 use vfs::devices::{Device, register};
 

@@ -25,6 +25,7 @@ pub struct Session {
 struct State {
     container: Option<Arc<Container>>,
     device: Weak<Device>,
+    is_revoked: bool,
 }
 
 impl Session {
@@ -43,7 +44,21 @@ impl Session {
             state: Mutex::new(State::default()),
             has_device: AtomicBool::new(false),
         };
-        Ok(fallible::arc(session)?)
+        let session = fallible::arc(session)?;
+        group.begin(&session)?;
+        Ok(session)
+    }
+
+    /// Takes the function from whoever has it: its device does nothing any more, its domain is emptied.
+    pub fn revoke(&self) {
+        let mut state = self.state.lock();
+        state.is_revoked = true;
+        if let Some(device) = state.device.upgrade() {
+            device.revoke();
+        }
+        if let Some(container) = state.container.take() {
+            container.detach(&self.lent);
+        }
     }
 
     /// Whether a container is set.
@@ -53,9 +68,12 @@ impl Session {
 
     /// Enters a container: the function reaches what that maps.
     ///
-    /// Errors: `Invalid` if it is in one, those of [`Container::attach`].
+    /// Errors: `Invalid` if it is in one, `WrongDevice` if it is revoked, those of [`Container::attach`].
     pub fn join(&self, container: Arc<Container>) -> Result<()> {
         let mut state = self.state.lock();
+        if state.is_revoked {
+            return Err(Error::WrongDevice);
+        }
         if state.container.is_some() {
             return Err(Error::Invalid);
         }
@@ -80,9 +98,12 @@ impl Session {
     /// Its device, new unless there is one.
     ///
     /// Errors: `Invalid` without a container that has an IOMMU, `Busy` while one is just ending,
-    /// `OutOfMemory`.
+    /// `WrongDevice` if it is revoked, `OutOfMemory`.
     pub fn device(self: &Arc<Self>) -> Result<Arc<Device>> {
         let mut state = self.state.lock();
+        if state.is_revoked {
+            return Err(Error::WrongDevice);
+        }
         if let Some(device) = state.device.upgrade() {
             return Ok(device);
         }

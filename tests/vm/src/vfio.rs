@@ -25,6 +25,10 @@ pub const TESTS: &[Test] = &[
         |setup| checks(setup, "vfio_end", &["--iommu"]),
     ),
     (
+        "a device is taken from its program at any moment, and does nothing for it any more",
+        |setup| checks(setup, "vfio_revoked", &["--iommu"]),
+    ),
+    (
         "a virtual function is found, interrupts by its table and is reset, through /dev/vfio",
         |setup| {
             let flags = ["--iommu", "--kernel-option", "igb.max_vfs=2"];

@@ -70,3 +70,16 @@ fn what_the_kernel_told_a_device_is_not_shown_and_not_changed() {
     assert_eq!(config.read(0x3c, 0x0102_010b), 0x0102_0005);
     assert_eq!(config.read(0x30, 0xfff0_0001), 0, "no ROM");
 }
+
+#[test]
+fn a_revoked_function_neither_answers_nor_reaches_out_whatever_its_program_writes() {
+    let mut config = config();
+    config.write(4, 0b110, 0xffff);
+    config.revoke();
+    assert!(config.is_revoked() && !config.answers());
+    assert_eq!(config.command(), 1 << 10);
+    for offset in (0..0x100).step_by(4) {
+        assert_eq!(config.write(offset, u32::MAX, u32::MAX), Write::Dropped);
+    }
+    assert_eq!(config.command(), 1 << 10);
+}

@@ -2,7 +2,8 @@
 //! which of them programs may drive (linux/Documentation/driver-api/vfio).
 //!
 //! Each function behind a unit is a group of its own. One that is left to programs has the driver
-//! `vfio-pci`, which is how programs of others look for it.
+//! `vfio-pci`, which is how programs of others look for it. What root writes into that driver's `unbind` is the
+//! name of a function that is taken from its program and given to nobody, until it is written into `bind`.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -11,7 +12,8 @@ use alloc::vec::Vec;
 use core::fmt::Write;
 
 use pci::{Function, functions};
-use vfs::pseudo::{Entry, Link, Special, Target};
+use sync::Error;
+use vfs::pseudo::{Entry, Link, Special, Target, Text, TextFile};
 use vfs::{FileType, InodeRef, Metadata};
 
 /// Parameters of Linux's modules that programs look at.
@@ -67,6 +69,32 @@ pub fn links() -> Vec<Special> {
         }
     }
     links
+}
+
+/// The files by which functions are taken from programs and offered again, where there are any to offer.
+pub fn files() -> Vec<Special> {
+    let mut offered = functions().iter().map(Function::address);
+    if !offered.any(|address| kernel_vfio::group_of(address).is_some()) {
+        return Vec::new();
+    }
+    let file = |(path, argument)| Special {
+        path,
+        make: bind,
+        argument,
+        mode: 0o200,
+        kind: FileType::Regular,
+    };
+    let paths = [
+        ("bus/pci/drivers/vfio-pci/unbind", 0),
+        ("bus/pci/drivers/vfio-pci/bind", 1),
+    ];
+    paths.map(file).into()
+}
+
+fn bind(metadata: Metadata, is_bound: usize) -> InodeRef {
+    let nothing = |_: &mut Text| Err(Error::Io);
+    let take = move |name: &[u8]| kernel_vfio::bind(name.trim_ascii_end(), is_bound != 0);
+    TextFile::new(metadata, Box::new(nothing), Some(Box::new(take)))
 }
 
 fn group_of(function: &Function) -> Option<usize> {

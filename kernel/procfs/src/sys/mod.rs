@@ -58,6 +58,7 @@ const ENTRIES: &[Entry] = &[
 /// drivers were started.
 pub fn add_iommu_groups() {
     TABLE.add_specials(&iommu_groups::links());
+    TABLE.add_specials(&iommu_groups::files());
 }
 
 /// Adds files; paths are below /sys, without a leading slash.

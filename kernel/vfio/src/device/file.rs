@@ -62,6 +62,9 @@ impl File for DeviceFile {
         let (Region::Bar(number), at) = Region::at(range.start) else {
             return Err(Error::Invalid);
         };
+        if self.0.config.lock().is_revoked() {
+            return Err(Error::WrongDevice);
+        }
         let bar = self.0.mappable(number).ok_or(Error::Invalid)?;
         // Whole pages only: what shares a page with a smaller range may be another device's.
         let bytes = (range.end - range.start).next_multiple_of(PAGE_BYTES as u64);

@@ -177,7 +177,7 @@ impl Device {
         }
         match set.index {
             numbers::IRQ_MSI | numbers::IRQ_MSIX => {
-                self.with_registers(|| self.set_messages(&set, given))?;
+                self.with_registers(|| self.set_messages(&set, given))??;
             }
             numbers::IRQ_ERROR => set_single(&self.errors.0, &set, given),
             numbers::IRQ_REQUEST => set_single(&self.request, &set, given),
@@ -225,13 +225,18 @@ impl Device {
     }
 
     /// Runs `act` with the function's registers answering, whatever its program has done to that.
-    pub(super) fn with_registers<R>(&self, act: impl FnOnce() -> R) -> R {
+    ///
+    /// Errors: `WrongDevice` if it is revoked.
+    pub(super) fn with_registers<R>(&self, act: impl FnOnce() -> R) -> Result<R> {
         let config = self.config.lock();
+        if config.is_revoked() {
+            return Err(Error::WrongDevice);
+        }
         let shape = self.shape();
         shape.config_write(COMMAND, (config.command() | MEMORY).into());
         let done = act();
         self.obey_config(&config);
-        done
+        Ok(done)
     }
 }
 

@@ -83,6 +83,28 @@ impl Device {
         self.shape().config_write(COMMAND, command);
     }
 
+    /// Takes the function from its program, which is told and not asked. Registers that the program has mapped stay
+    /// mapped, of a function that reaches nothing and interrupts nobody.
+    pub fn revoke(&self) {
+        let shape = self.shape();
+        // It is not revoked twice.
+        _ = self.with_registers(|| self.interrupts.lock().disable(shape));
+        let mut config = self.config.lock();
+        config.revoke();
+        self.obey_config(&config);
+        drop(config);
+        self.begin_reset();
+        self.request.signal();
+    }
+
+    fn begin_reset(&self) {
+        let shape = self.shape();
+        if let Some(reset) = shape.reset {
+            reset.begin(shape);
+            self.session.group.reset_began();
+        }
+    }
+
     /// Notes bytes that reached nothing.
     fn note_dropped(&self, bytes: usize) {
         self.dropped.fetch_add(bytes as u64, Relaxed);
@@ -96,10 +118,7 @@ impl Drop for Device {
         shape.config_write(COMMAND, command.into());
         self.interrupts.get_mut().disable(shape);
         self.session.lent.tell(None);
-        if let Some(reset) = shape.reset {
-            reset.begin(shape);
-            self.session.group.reset_began();
-        }
+        self.begin_reset();
         self.session.device_ended();
     }
 }

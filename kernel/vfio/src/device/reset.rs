@@ -32,18 +32,25 @@ impl Reset {
 impl Device {
     /// Resets the function; what the kernel knows of it stays as it is.
     ///
-    /// Errors: `Invalid` if it cannot be reset by itself.
+    /// Errors: `Invalid` if it cannot be reset by itself, `WrongDevice` if it is revoked.
     pub(super) fn reset(&self) -> Result<()> {
         let shape = self.shape();
         let reset = shape.reset.ok_or(Error::Invalid)?;
         let _held = self.resetting.lock();
+        if self.config.lock().is_revoked() {
+            return Err(Error::WrongDevice);
+        }
         shape.config_write(COMMAND, 0);
         reset.begin(shape);
         let until = Wait::UNINTERRUPTIBLE.until(mach::time::now() + RESET_TIME);
         // Nobody wakes it: it ends with the time.
         _ = WaitQueue::new().wait(until, || None::<()>);
         shape.restore();
-        self.with_registers(|| self.interrupts.lock().restore(shape));
-        Ok(())
+        let restored = self.with_registers(|| self.interrupts.lock().restore(shape));
+        if restored.is_err() {
+            // It was revoked meanwhile.
+            self.obey_config(&self.config.lock());
+        }
+        restored
     }
 }
