@@ -1,6 +1,9 @@
 //! Programs that have a network card, or a part of one, for themselves (`docs/bypass.md`, `docs/vfio.md`).
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::thread;
 
 use crate::Test;
 use crate::build;
@@ -32,6 +35,10 @@ pub const TESTS: &[Test] = &[
     (
         "nginx on a virtual function serves many new connections",
         function_serves_many,
+    ),
+    (
+        "a virtual function is taken from Redis under load, and serves again when it is given back",
+        function_is_revoked,
     ),
 ];
 
@@ -181,5 +188,64 @@ fn function_serves_many(setup: &Setup) -> Result<(), String> {
     http::load(address, "/index.html", &page, CROWD, 5, Connections::Fresh)
         .map_err(|why| shell.guest.explain(&why))?;
     shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+const OTHER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 62);
+const FUNCTIONS: [&str; 2] = ["0000:00:12.0", "0000:00:12.2"];
+const DRIVER: &str = "/sys/bus/pci/drivers/vfio-pci";
+
+/// Starts Redis on a function; what it says until it is ready or has ended.
+fn redis_on(shell: &mut Operator, function: &str, address: Ipv4Addr) -> Result<String, String> {
+    shell.ask(&format!(
+        "rm -f /tmp/said; LD_PRELOAD=/lib/libsietch.so SIETCH_LINK={function} SIETCH_ADDRESS={address}/24 \
+         redis-server --protected-mode no --bind 0.0.0.0 --save '' >/tmp/said 2>&1 & \
+         until grep -q Ready /tmp/said || ! kill -0 $!; do sleep 0.1; done; head -c 2000 /tmp/said"
+    ))
+}
+
+fn has_function(said: &str) -> Result<(), String> {
+    match said.contains("Ready") && !said.contains("libsietch:") {
+        true => Ok(()),
+        false => Err(format!("Redis has no function: {said}")),
+    }
+}
+
+fn function_is_revoked(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator_of_functions(setup, &["/usr/bin/redis-server"])?;
+    let [first, second] = FUNCTIONS;
+    has_function(&redis_on(&mut shell, second, OTHER)?)?;
+    has_function(&redis_on(&mut shell, first, PROGRAM)?)?;
+    shell.ask("revoked=$!")?;
+    let answers = Arc::new(AtomicUsize::new(0));
+    for _ in 0..8 {
+        let (mut peer, answers) = (Redis::connect((PROGRAM, REDIS).into())?, answers.clone());
+        // They end when their patience does, of which the test has less.
+        thread::spawn(move || {
+            while peer.call(&["PING"]).is_ok() {
+                answers.fetch_add(1, Relaxed);
+            }
+        });
+    }
+    shell.ask(&format!("sleep 1; echo {first} > {DRIVER}/unbind"))?;
+    let other = (OTHER, REDIS).into();
+    benchmark(&shell.guest, other, &LOAD)?;
+    if answers.load(Relaxed) == 0 {
+        return Err("it was under no load".into());
+    }
+    // It is nobody's, as long as it is not bound and its program has not ended.
+    let refused = redis_on(&mut shell, first, PROGRAM)?;
+    if !refused.contains("libsietch: 0000:00:12.0:") {
+        return Err(format!("Redis has a function that is unbound: {refused}"));
+    }
+    shell.ask(&format!(
+        "kill -9 $! $revoked; wait $! $revoked; echo {first} > {DRIVER}/bind"
+    ))?;
+    has_function(&redis_on(&mut shell, first, PROGRAM)?)?;
+    benchmark(&shell.guest, (PROGRAM, REDIS).into(), &LOAD)?;
+    shell.ask("kill -9 $(pidof redis-server); wait")?;
     shell.leave().map(drop)
 }

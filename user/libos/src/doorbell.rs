@@ -13,7 +13,15 @@ pub enum Doorbell {
     /// The socket whose rings the kernel fills.
     Socket(XdpSocket),
     /// The interrupt of the program's own card.
-    Card(Arc<Interrupt>, Function),
+    Card(OwnCard),
+}
+
+/// What the system knows of a card of the program's.
+pub struct OwnCard {
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// Comes when the administrator has taken the card away.
+    pub(crate) revocation: Interrupt,
+    pub(crate) function: Function,
 }
 
 impl Doorbell {
@@ -43,17 +51,26 @@ impl Doorbell {
     /// What it holds of the system, for programs that close what they do not know.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut all = vec![self.as_fd()];
-        if let Self::Card(_, function) = self {
-            all.extend(function.descriptors());
+        if let Self::Card(card) = self {
+            all.push(card.revocation.as_fd());
+            all.extend(card.function.descriptors());
         }
         all
+    }
+
+    /// What can be read once the link is gone, if the doorbell itself does not say so.
+    pub fn revocation(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Socket(_) => None,
+            Self::Card(card) => Some(card.revocation.as_fd()),
+        }
     }
 
     /// Waits until frames have come, or for so many nanoseconds. A signal ends the wait.
     ///
     /// Errors: `NetworkDown` without the link.
     pub fn wait(&self, most_nanos: Option<u64>) -> io::Result<()> {
-        wait_for(self.as_fd(), most_nanos)
+        wait_for(self.as_fd(), self.revocation(), most_nanos)
     }
 }
 
@@ -61,7 +78,7 @@ impl AsFd for Doorbell {
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             Self::Socket(socket) => socket.as_fd(),
-            Self::Card(interrupt, _) => interrupt.as_fd(),
+            Self::Card(card) => card.interrupt.as_fd(),
         }
     }
 }

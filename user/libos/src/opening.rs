@@ -11,7 +11,7 @@ use rt::vfio::{DeviceMemory, Function};
 use rt::{AnyIo, Card, Interface, XdpSocket};
 
 use crate::config::QueueConfig;
-use crate::doorbell::Doorbell;
+use crate::doorbell::{Doorbell, OwnCard};
 
 /// A link that the program has.
 pub struct Link {
@@ -64,7 +64,12 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
         mtu,
         stack: config.stack(),
     };
-    Ok((Doorbell::Card(interrupt, function), link))
+    let card = OwnCard {
+        interrupt,
+        revocation: function.revocation()?,
+        function,
+    };
+    Ok((Doorbell::Card(card), link))
 }
 
 /// Brings the card up with its driver.

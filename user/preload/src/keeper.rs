@@ -22,8 +22,9 @@ const PERIOD_NANOS: u64 = 16_000_000;
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
 
-/// Starts it. Without a thread for it each send leaves at once.
-pub fn start(descriptor: c_int) {
+/// Starts it, for a link that is gone when `revocation` can be read. Without a thread for it each send leaves at
+/// once.
+pub fn start(descriptor: c_int, revocation: Option<c_int>) {
     // SAFETY: all zeros is a set of signals.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { mem::zeroed() };
     // SAFETY: both sets are ours. The program's handlers are not to run on our thread.
@@ -32,22 +33,30 @@ pub fn start(descriptor: c_int) {
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
     }
     let thread = thread::Builder::new().name("sietch".into());
-    thread.spawn(move || keep(descriptor)).ok();
+    // A number below zero is nobody's, and waited for in vain.
+    let revocation = revocation.unwrap_or(-1);
+    thread.spawn(move || keep(descriptor, revocation)).ok();
     // SAFETY: as before.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
 }
 
 /// As long as there is a link.
-fn keep(descriptor: c_int) {
+fn keep(descriptor: c_int, revocation: c_int) {
     while let Some(due) = rest() {
-        let mut files = [readable(descriptor)];
+        let mut files = [readable(descriptor), readable(revocation)];
         let most = due.map(|due| due.since(state::now()).as_nanos());
         // Whatever ends the wait, it is time to look.
         poll_files(&mut files, most, ptr::null()).ok();
-        if !look_until_quiet() {
+        if !look_until_quiet(revocation) {
             return;
         }
     }
+}
+
+/// Whether the administrator has taken the link away.
+fn is_revoked(revocation: c_int) -> bool {
+    let mut files = [readable(revocation)];
+    revocation >= 0 && poll_files(&mut files, Some(0), ptr::null()).is_ok_and(|ready| ready != 0)
 }
 
 /// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
@@ -66,7 +75,7 @@ fn rest() -> Option<Option<Instant>> {
 }
 
 /// False without a link.
-fn look_until_quiet() -> bool {
+fn look_until_quiet(revocation: c_int) -> bool {
     let mut quiet = 0;
     let mut seen = None;
     while quiet < QUIET_LOOKS {
@@ -74,6 +83,9 @@ fn look_until_quiet() -> bool {
             return false;
         };
         let host = held.host();
+        if is_revoked(revocation) {
+            host.lose_link();
+        }
         host.watch(true);
         let is_visited = seen.is_some_and(|seen| seen != host.turns());
         let is_quiet = match seen {

@@ -155,7 +155,8 @@ fn open(config: &QueueConfig) -> Hosting {
             for descriptor in doorbell.descriptors() {
                 numbers::set(descriptor.as_raw_fd(), Whose::Library);
             }
-            keeper::start(doorbell.as_fd().as_raw_fd());
+            let revocation = doorbell.revocation().map(|file| file.as_raw_fd());
+            keeper::start(doorbell.as_fd().as_raw_fd(), revocation);
             let host = Host::new(Port(doorbell), station, config.address, config.ring_entries);
             Hosting::Open(Box::new(host))
         }

@@ -10,19 +10,27 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 
 /// Waits until a descriptor can be read, or for so many nanoseconds. A signal ends the wait.
 ///
-/// Errors: `NetworkDown` if it never will be.
-pub fn wait_for(file: BorrowedFd<'_>, most_nanos: Option<u64>) -> io::Result<()> {
+/// Errors: `NetworkDown` if it never will be, or if `end` can be read.
+pub fn wait_for(
+    file: BorrowedFd<'_>,
+    end: Option<BorrowedFd<'_>>,
+    most_nanos: Option<u64>,
+) -> io::Result<()> {
     let most = most_nanos.map(|nanos| Timespec {
         tv_sec: (nanos / NANOS_PER_SEC) as _,
         tv_nsec: (nanos % NANOS_PER_SEC) as _,
     });
-    let mut files = [PollFd::from_borrowed_fd(file, PollFlags::IN)];
+    let files = [Some(file), end].into_iter().flatten();
+    let mut files: Vec<_> = files
+        .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
+        .collect();
     match poll(&mut files, most.as_ref()) {
         Ok(_) | Err(Errno::INTR) => {}
         Err(error) => return Err(error.into()),
     }
     let gone = PollFlags::ERR | PollFlags::HUP;
-    match files[0].revents().intersects(gone) {
+    let is_over = files.iter().skip(1).any(|end| !end.revents().is_empty());
+    match is_over || files[0].revents().intersects(gone) {
         true => Err(Errno::NETDOWN.into()),
         false => Ok(()),
     }

@@ -29,6 +29,8 @@ pub const REGION_MAPPED: u32 = 1 << 2;
 pub const CONFIG_REGION: u32 = 7;
 /// The interrupts of the function's MSI-X table.
 pub const MSIX: u32 = 2;
+/// The index of what is raised when the administrator takes the device away.
+pub const REQUEST: u32 = 4;
 /// An eventfd for each interrupt follows, which is to be signalled.
 pub const IRQS_TO_EVENTFD: u32 = 1 << 2 | 1 << 5;
 /// The device reads and writes the memory.

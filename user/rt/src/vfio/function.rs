@@ -72,7 +72,12 @@ impl Function {
 
     /// The interrupt that entry 0 of its MSI-X table raises.
     pub fn interrupt(&self) -> io::Result<Interrupt> {
-        Interrupt::new(self.device.as_fd())
+        Interrupt::new(self.device.as_fd(), abi::MSIX)
+    }
+
+    /// What comes when the administrator has taken it away.
+    pub fn revocation(&self) -> io::Result<Interrupt> {
+        Interrupt::new(self.device.as_fd(), abi::REQUEST)
     }
 }
 

@@ -12,12 +12,13 @@ use super::abi;
 pub struct Interrupt(OwnedFd);
 
 impl Interrupt {
-    pub(super) fn new(device: BorrowedFd<'_>) -> io::Result<Self> {
+    /// The first one of an index.
+    pub(super) fn new(device: BorrowedFd<'_>, index: u32) -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         let set = abi::IrqSet {
             bytes: abi::bytes_of::<abi::IrqSet>(),
             flags: abi::IRQS_TO_EVENTFD,
-            index: abi::MSIX,
+            index,
             start: 0,
             count: 1,
             eventfd: event.as_raw_fd(),
