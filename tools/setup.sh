@@ -44,6 +44,7 @@ needs_test() {
 	mariadbd mariadb-server
 	mariadb-slap mariadb-client
 	haproxy haproxy
+	iperf3 iperf3
 	etcd etcd-server
 	etcdctl etcd-client
 	javac default-jdk-headless

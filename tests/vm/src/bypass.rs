@@ -3,6 +3,7 @@
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::Test;
 use crate::build;
 use crate::clients::together;
 use crate::guest::{Setup, write_file};
-use crate::http::{self, Connections};
+use crate::http::{self, Connections, HELLO};
 use crate::links::{number, operator_with};
 use crate::memcached;
 use crate::native_io::{client_of, exchange};
@@ -43,6 +44,14 @@ pub const TESTS: &[Test] = &[
     (
         "a program by libsietch.so that passes many datagrams a call echoes all",
         echoes_many,
+    ),
+    (
+        "HAProxy by libsietch.so passes large answers of a server that is the kernel's",
+        serves_haproxy,
+    ),
+    (
+        "iperf3 by libsietch.so measures streams and datagrams both ways",
+        serves_iperf,
     ),
     (
         "what a program by libsietch.so has not sent when it ends reaches its peer",
@@ -298,6 +307,92 @@ fn serves_nginx(setup: &Setup) -> Result<(), String> {
             .map_err(|why| shell.guest.explain(&why))?;
     }
     // It looks at its signals when something happens, or when one ends its wait.
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+/// Two threads; what comes from a peer goes on to a socket of the kernel's.
+const HAPROXY: &str = "\
+global
+    nbthread 2
+defaults
+    mode http
+    timeout connect 10s
+    timeout client 60s
+    timeout server 60s
+frontend front
+    bind :80
+    default_backend site
+backend site
+    server web 127.0.0.1:8080
+";
+
+fn serves_haproxy(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let page = "sand ".repeat(400_000);
+    let files = [
+        format!(
+            "{}:/site/index.html",
+            write_file("bypass/large.html", &page)?
+        ),
+        format!(
+            "{}:/haproxy.cfg",
+            write_file("bypass/haproxy.cfg", HAPROXY)?
+        ),
+    ];
+    let programs = ["/usr/sbin/haproxy:/usr/sbin/haproxy", &files[0], &files[1]];
+    let mut shell = operator(setup, &programs)?;
+    shell.ask("busybox httpd -p 8080 -h /site")?;
+    start(&mut shell, "haproxy -V -f /haproxy.cfg", "Using")?;
+    let address = (PROGRAM, HTTP).into();
+    // It says nothing when it listens.
+    shell.guest.expect_answer(address, HELLO)?;
+    for (clients, requests, connections) in [(4, 2, Connections::Fresh), (8, 4, Connections::Kept)]
+    {
+        http::load(
+            address,
+            "/index.html",
+            &page,
+            clients,
+            requests,
+            connections,
+        )
+        .map_err(|why| shell.guest.explain(&why))?;
+    }
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn serves_iperf(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/iperf3"])?;
+    start(&mut shell, "iperf3 -s -4 --forceflush", "listening")?;
+    for flags in [
+        "-t 1",
+        "-t 1 -R",
+        "-t 1 -P 4",
+        "-u -b 5M -t 1",
+        "-u -b 5M -t 1 -R",
+    ] {
+        let mut client = Command::new("timeout");
+        let address = PROGRAM.to_string();
+        client
+            .args(["60", "iperf3", "-c", &address])
+            .args(flags.split(' '));
+        let output = client.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stdout).into_owned()
+                + &String::from_utf8_lossy(&output.stderr);
+            let server = shell.ask("cat /tmp/said")?;
+            return Err(shell
+                .guest
+                .explain(&format!("iperf3 {flags}: {said} {server}")));
+        }
+    }
     shell.ask("kill -9 $!; wait $!")?;
     shell.leave().map(drop)
 }
