@@ -5,6 +5,7 @@
 
 use std::env;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
@@ -49,6 +50,20 @@ pub fn c(source: &Path) -> Result<PathBuf, String> {
 
 /// Compiles a C program in a given way.
 pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
+    let compiler = compiler(link);
+    put(source, |fresh| compile(compiler, source, fresh))
+}
+
+/// Compiles a C program that takes `address` for loopback's; beside the one that does not.
+pub fn c_with_loopback(source: &Path, address: Ipv4Addr) -> Result<PathBuf, String> {
+    let mut compiler = compiler(Link::Dynamic);
+    compiler.arg(format!("-DINADDR_LOOPBACK={:#x}", address.to_bits()));
+    let name = source.file_stem().ok_or("a source file without a name")?;
+    let place = format!("{}.linked", name.display());
+    put(Path::new(&place), |fresh| compile(compiler, source, fresh))
+}
+
+fn compiler(link: Link) -> Command {
     let mut compiler = match link {
         Link::Dynamic => Command::new("cc"),
         Link::StaticMusl => Command::new("musl-gcc"),
@@ -65,10 +80,12 @@ pub fn c_linked(source: &Path, link: Link) -> Result<PathBuf, String> {
     if link == Link::StaticMusl {
         compiler.arg("-static");
     }
-    put(source, |fresh| {
-        compiler.arg(source).args(["-lm", "-o"]).arg(fresh);
-        run(compiler, source)
-    })
+    compiler
+}
+
+fn compile(mut compiler: Command, source: &Path, program: &Path) -> Result<(), String> {
+    compiler.arg(source).args(["-lm", "-o"]).arg(program);
+    run(compiler, source)
 }
 
 /// Builds a shared library of this workspace, as it is delivered.

@@ -63,7 +63,11 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
+/// The program's address.
+pub const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
+/// What a shell sets for a program on the link.
+pub const VARIABLES: &str =
+    "LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=vnic61 SIETCH_ADDRESS=10.0.2.61/24";
 const REDIS: u16 = 6379;
 const MEMCACHED: u16 = 11211;
 const HTTP: u16 = 80;
@@ -89,8 +93,7 @@ pub fn operator_of(setup: &Setup, memory: &str, programs: &[&str]) -> Result<Ope
 pub fn start(shell: &mut Operator, program: &str, word: &str) -> Result<(), String> {
     let said = shell.ask(&format!(
         "rm -f /tmp/said; \
-         LD_PRELOAD=/lib/libsietch.so SIETCH_LINK=vnic61 SIETCH_ADDRESS={PROGRAM}/24 \
-         {program} >/tmp/said 2>&1 & \
+         {VARIABLES} {program} >/tmp/said 2>&1 & \
          until grep -q '{word}' /tmp/said || ! kill -0 $!; do sleep 0.1; done; cat /tmp/said"
     ))?;
     match said.contains(word) && !said.contains("libsietch:") {

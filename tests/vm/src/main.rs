@@ -90,6 +90,7 @@ mod resp;
 mod rings;
 mod shell;
 mod snoop;
+mod socket_programs;
 mod sqlite;
 mod statistics;
 mod status;
@@ -238,6 +239,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         native_io::TESTS,
         c_io::TESTS,
         bypass::TESTS,
+        socket_programs::TESTS,
         workers::TESTS,
         own_card::TESTS,
         snoop::TESTS,
