@@ -1,14 +1,17 @@
 //! Programs with a network of their own, by `user/libos` (`docs/libos.md`).
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpStream, UdpSocket};
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream, UdpSocket};
 use std::time::Duration;
 
 use crate::Test;
 use crate::build;
 use crate::bypass;
+use crate::clients::together;
 use crate::guest::Setup;
 use crate::links::{number, operator_with};
+use crate::memcached;
 use crate::operator::Operator;
 
 /// The tests.
@@ -25,6 +28,10 @@ pub const TESTS: &[Test] = &[
         "a server with a network of its own answers by streams and by datagrams",
         answers,
     ),
+    (
+        "a balancer on a link of its own spreads clients over a server of the kernel's and one that is native",
+        balances,
+    ),
 ];
 
 const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
@@ -40,8 +47,13 @@ fn operator(setup: &Setup) -> Result<Operator, String> {
         let built = build::example("sietch-io", name)?;
         Ok(format!("{}:/bin/{name}", built.display()))
     };
-    let (echo, store) = (example("udp_echo")?, example("kv")?);
-    let mut shell = operator_with(setup, &["--add", &echo, "--add", &store])?;
+    let mut flags = Vec::new();
+    for name in ["udp_echo", "kv", "balancer"] {
+        flags.extend(["--add".into(), example(name)?]);
+    }
+    flags.extend(["--add".into(), "/usr/bin/memcached".into()]);
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let mut shell = operator_with(setup, &flags)?;
     shell.ask("dladm create-vnic -t -l eth0 -m 2:0:0:0:0:61 vnic61")?;
     Ok(shell)
 }
@@ -255,4 +267,47 @@ fn by_datagram() -> Result<(), String> {
         true => Ok(()),
         false => Err("a wrong answer by UDP".into()),
     }
+}
+
+const BALANCER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 60);
+const CLIENTS: usize = 4;
+
+fn balances(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup)?;
+    starts(&mut shell, "kv")?;
+    shell.ask("kv=$!; memcached -u root -l 0.0.0.0 & memcached=$!")?;
+    shell.ask("dladm create-vnic -t -l eth0 -m 2:0:0:0:0:60 vnic60")?;
+    let said = shell.ask(&format!(
+        "balancer vnic60 {BALANCER}:{STORE} {PROGRAM} 10.0.2.15 >/tmp/balancer 2>&1 & \
+         until grep -q . /tmp/balancer; do sleep 0.1; done; cat /tmp/balancer"
+    ))?;
+    if !said.contains("serving") {
+        return Err(format!("the balancer does not start: {said}"));
+    }
+    let service = (BALANCER, STORE).into();
+    let versions = versions(service).map_err(|why| shell.guest.explain(&why))?;
+    if versions.len() != 2 {
+        return Err(format!("not both servers have answered: {versions:?}"));
+    }
+    together(CLIENTS, |number| memcached::client(service, number))
+        .map_err(|why| shell.guest.explain(&why))?;
+    shell.ask("kill -9 $! $kv $memcached; wait")?;
+    shell.leave().map(drop)
+}
+
+/// What servers say who they are, of several connections.
+fn versions(service: SocketAddr) -> Result<BTreeSet<String>, String> {
+    let version = || -> std::io::Result<String> {
+        let mut stream = TcpStream::connect(service)?;
+        stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+        stream.write_all(b"version\r\n")?;
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line)?;
+        Ok(line)
+    };
+    let all: std::io::Result<BTreeSet<String>> = (0..6).map(|_| version()).collect();
+    all.map_err(|error| error.to_string())
 }
