@@ -28,11 +28,13 @@ pub const TESTS: &[Test] = &[
         "a server with a network of its own answers by streams and by datagrams",
         answers,
     ),
-    (
-        "a balancer on a link of its own spreads clients over a server of the kernel's and one that is native",
-        balances,
-    ),
 ];
+
+/// Those of frames without a stack.
+pub const TESTS_OF_FRAMES: &[Test] = &[(
+    "a balancer on a link of its own spreads clients over a server of the kernel's and one that is native",
+    balances,
+)];
 
 const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
 const ECHO: u16 = 7;
