@@ -440,6 +440,32 @@ fn a_window_that_opens_while_its_sender_moves_is_asked_for_at_once() {
 }
 
 #[test]
+fn a_window_that_never_opens_as_far_again_is_used_with_and_without_a_move() {
+    for is_moved in [false, true] {
+        let mut exchange = Exchange::new(1, Weather::FAIR, [600_000, 0]);
+        exchange.eagerness = 0;
+        let (host, socket) = exchange.host(Side::Right);
+        host.stack
+            .configure(&mut host.env, socket, |options| {
+                (options.recv_buffer, options.is_recv_tuned) = (1200, false);
+            })
+            .expect("our socket");
+        for _ in 0..300 {
+            exchange.turn();
+        }
+        if is_moved {
+            exchange.pass_on(Side::Left, Duration::from_millis(500));
+        }
+        exchange.eagerness = 100;
+        let began = exchange.world.now;
+        exchange.finish();
+        let took = exchange.world.now.since(began);
+        // Beside the wait at the end. A timeout for each window would be minutes.
+        assert!(took < Duration::from_secs(70), "{took:?}");
+    }
+}
+
+#[test]
 fn what_was_lost_before_a_move_is_sent_again_after_it() {
     let mut exchange = Exchange::new(1, Weather::FAIR, [50_000, 0]);
     let silence = Weather {

@@ -146,6 +146,17 @@ impl Tcb {
         }
     }
 
+    /// The override timeout is over: what the window takes leaves, however little it is. A peer
+    /// whose buffer has shrunk never again offers half of the most that it did, so that is
+    /// forgotten. `false` if it takes nothing.
+    pub(super) fn override_silly_window<E: Env>(&mut self, cx: &mut Context<'_, E>) -> bool {
+        if self.usable_window() == 0 {
+            return false;
+        }
+        self.sender.window_max = self.sender.window;
+        self.send_one_more(cx)
+    }
+
     /// What the peer takes now (RFC 9293 3.8.6.2.1: SND.UNA + SND.WND - SND.NXT).
     #[inline]
     pub(super) fn usable_window(&self) -> u32 {

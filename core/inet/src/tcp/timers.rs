@@ -214,8 +214,10 @@ impl Tcb {
             State::SynReceived if self.is_deferred && self.defers() => {}
             State::SynSent | State::SynReceived => self.send_syn(cx),
             _ if is_probing => {
-                cx.net.count(Count::WindowProbes);
-                self.probe(cx);
+                if !self.override_silly_window(cx) {
+                    cx.net.count(Count::WindowProbes);
+                    self.probe(cx);
+                }
             }
             _ => {
                 cx.net.count(Count::Timeouts);
