@@ -510,7 +510,7 @@ fn a_snapshot_is_the_same_after_a_move() {
     let snapshot = exchange.export(Side::Left).expect("a connection");
     exchange.import(Side::Left, &snapshot);
     let again = exchange.export(Side::Left).expect("a connection");
-    let mut expected = snapshot.clone();
+    let mut expected = snapshot.try_clone().expect("memory");
     // What could leave has left.
     let sent = again.sending.unacked.len() - snapshot.sending.unacked.len();
     let moved: Vec<u8> = expected.sending.unsent.drain(..sent).collect();
@@ -538,13 +538,13 @@ fn a_name_is_taken_once_and_must_be_ours() {
         imported
     };
     assert_eq!(import(&snapshot), Err(Error::AddressInUse));
-    let mut foreign = snapshot.clone();
+    let mut foreign = snapshot.try_clone().expect("memory");
     foreign.local.addr = Host::address(9).into();
     assert_eq!(import(&foreign), Err(Error::AddressNotAvailable));
-    let mut nobody = snapshot.clone();
+    let mut nobody = snapshot.try_clone().expect("memory");
     nobody.remote.addr = std::net::Ipv4Addr::BROADCAST.into();
     assert_eq!(import(&nobody), Err(Error::AddressNotAvailable));
-    let mut over = snapshot.clone();
+    let mut over = snapshot.try_clone().expect("memory");
     over.state = State::TimeWait;
     assert_eq!(import(&over), Err(Error::InvalidState));
     host.stack.close(&mut host.env, second).expect("our socket");
@@ -566,7 +566,7 @@ fn a_name_that_has_left_answers_to_nobody_but_a_new_connection() {
 
 /// Something that a program might make up.
 fn distort(random: &mut Random, snapshot: &TcpSnapshot) -> TcpSnapshot {
-    let mut bad = snapshot.clone();
+    let mut bad = snapshot.try_clone().expect("memory");
     for _ in 0..1 + random.below(6) {
         let word = match random.below(4) {
             0 => 0,

@@ -75,7 +75,7 @@
 //! state(id) -> Result<State>; info(id) -> Result<TcpInfo>; unread(id), unsent(id) -> Result<usize>
 //! export(env, id) -> Result<TcpSnapshot>; import(env, id, &TcpSnapshot)   a connection as a value
 //! freeze(env, id); thaw(env, id, asks); frozen(id) -> Option<&TcpSnapshot>; frozen_mut(id)
-//! fill_frozen(id, FrozenQueue, &[u8]); connect_frozen(env, id, Endpoint)  TCP_REPAIR
+//! fill_frozen(id, FrozenQueue, &[u8]); frozen_room(id, FrozenQueue) -> Result<usize>; tcp_clock(env, id) -> Result<u32>
 //! share_memory(&'static MemoryTotals); tcp_memory(), udp_memory() -> usize
 //! buffers_grown() -> usize
 //! stats() -> &Stats; journal() -> impl Iterator<Item = &Event>

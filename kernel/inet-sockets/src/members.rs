@@ -19,7 +19,7 @@
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use inet::{Endpoint, Options, SocketId, Transport};
+use inet::{Endpoint, Options, SocketId, TcpSnapshot, Transport};
 use sync::Result;
 
 use super::handle::Handle;
@@ -260,8 +260,20 @@ impl Handle {
         }
         let is_named = self.is_named.load(Ordering::Acquire);
         let local = if is_named { Some(self.local()?) } else { None };
-        let duty = local.map_or(Duty::None, Duty::Named);
+        let frozen = self.with(|id, stack, _| {
+            let frozen = stack.frozen(id).map(TcpSnapshot::try_clone);
+            Ok(frozen.transpose()?)
+        })?;
+        let duty = match (local, &frozen) {
+            (Some(local), None) => Duty::Named(local),
+            // A connection that is being put together needs no entry for its port.
+            _ => Duty::None,
+        };
         let new = self.make(target, &self.options()?, duty)?;
+        let is_frozen = frozen.is_some();
+        if let Some(snapshot) = frozen {
+            self.freeze_member(new, snapshot)?;
+        }
         self.stack.in_shard(old.shard, |stack, link| {
             self.location.store(new);
             if self.is_counted.load(Ordering::Relaxed) {
@@ -269,12 +281,22 @@ impl Handle {
                 self.stack.count_stream(new.shard);
             }
             link.unregister(old.id);
-            if is_named && old.shard == 0 && self.name.get().is_none() {
+            if is_named && !is_frozen && old.shard == 0 && self.name.get().is_none() {
                 self.name.call_once(|| old);
                 return Ok(());
             }
             Ok(stack.close(link, old.id)?)
         })
+    }
+
+    /// Gives a fresh member what a frozen socket holds.
+    fn freeze_member(&self, member: Location, snapshot: TcpSnapshot) -> Result<()> {
+        let frozen = self.stack.in_shard(member.shard, |stack, link| {
+            stack.freeze(link, member.id)?;
+            *stack.frozen_mut(member.id)? = snapshot;
+            Ok(())
+        });
+        frozen.inspect_err(|_| close(&self.stack, member))
     }
 
     /// Whether the stack refuses to connect the socket, so that it need not move.

@@ -64,6 +64,8 @@ const TPACKET3_HEADER_BYTES: i32 = 48;
 /// (IFNAMSIZ).
 const COOKIE_BYTES: u32 = 8;
 const DEVICE_BYTES: u32 = 16;
+/// So is `struct tcp_repair_window`.
+const REPAIR_WINDOW_BYTES: u32 = 20;
 /// So are offsets of rings (`struct xdp_mmap_offsets`); of AF_XDP's statistics, what there was first.
 const RING_OFFSETS_BYTES: u32 = 128;
 const XDP_STATISTICS_BYTES: u32 = 24;
@@ -205,8 +207,14 @@ fn tcp_level(number: u32) -> Option<Row> {
         12 => Name::QuickAck,
         13 => return Some((Name::Congestion, Layout::Name)),
         18 => Name::UserTimeout,
+        19 => Name::Repair,
+        20 => Name::RepairQueue,
+        21 => Name::QueueSequence,
+        22 => return Some((Name::RepairOptions, Layout::RepairOptions)),
         23 => Name::FastOpen,
+        24 => Name::TcpClock,
         25 => Name::NotSentLowWater,
+        29 => return Some((Name::RepairWindow, Layout::RepairWindow)),
         _ => return None,
     };
     Some((name, Layout::Int))
@@ -318,6 +326,7 @@ fn option(call: &Call<'_>, socket: &dyn Socket) -> Result<OptionValue> {
     let least = match value {
         OptionValue::Cookie(_) => COOKIE_BYTES,
         OptionValue::Device(Some(_)) => DEVICE_BYTES,
+        OptionValue::RepairWindow(_) => REPAIR_WINDOW_BYTES,
         OptionValue::RingOffsets => RING_OFFSETS_BYTES,
         OptionValue::XdpStatistics(_) => XDP_STATISTICS_BYTES,
         _ => 0,

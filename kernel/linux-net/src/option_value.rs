@@ -4,8 +4,8 @@ use base::{Duration, VirtAddr};
 use mm::user;
 use sync::{Error, Result};
 use vfs::socket::{
-    Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, RingRequest,
-    SocketMemory, TcpInfo, UmemRequest,
+    Membership, MembershipKind, OptionValue, PacketStatistics, PeerCredentials, REPAIR_OPTIONS_MAX,
+    RepairWindow, RingRequest, SocketMemory, TcpInfo, UmemRequest,
 };
 use xdp::offset;
 
@@ -29,6 +29,10 @@ pub enum Layout {
     Name,
     /// `struct tcp_info`, read only.
     TcpInfo,
+    /// An array of `struct tcp_repair_opt`, write only.
+    RepairOptions,
+    /// `struct tcp_repair_window`.
+    RepairWindow,
     /// `struct tpacket_req3`, or the first words of it, write only.
     Ring,
     /// `struct packet_mreq`, write only.
@@ -73,6 +77,8 @@ pub fn decode(layout: Layout, at: VirtAddr, len: u32) -> Result<OptionValue> {
         }
         Layout::Timeval if len >= 16 => decode_timeout(at).map(OptionValue::Timeout),
         Layout::Name => decode_name(at, len),
+        Layout::RepairOptions => decode_repair_options(at, len),
+        Layout::RepairWindow => decode_repair_window(at, len),
         Layout::Ring => decode_ring(at, len).map(OptionValue::Ring),
         Layout::Membership if len >= 16 => decode_membership(at).map(OptionValue::Membership),
         Layout::Interface | Layout::Group | Layout::Group6 | Layout::GroupRequest => {
@@ -106,6 +112,35 @@ fn decode_timeout(at: VirtAddr) -> Result<Option<Duration>> {
             (!limit.is_zero()).then_some(limit)
         }
     })
+}
+
+/// What is not a whole option at the end is passed over.
+fn decode_repair_options(at: VirtAddr, len: u32) -> Result<OptionValue> {
+    const BYTES: u32 = 8;
+    let count = (len / BYTES) as usize;
+    if count > REPAIR_OPTIONS_MAX {
+        return Err(Error::Invalid);
+    }
+    let mut options = [(0, 0); REPAIR_OPTIONS_MAX];
+    for (place, option) in (0..).zip(options.iter_mut().take(count)) {
+        let [code, value] = user::read::<[u32; 2]>(at + place * u64::from(BYTES))?;
+        *option = (code, value);
+    }
+    Ok(OptionValue::RepairOptions(options))
+}
+
+fn decode_repair_window(at: VirtAddr, len: u32) -> Result<OptionValue> {
+    if len != 20 {
+        return Err(Error::Invalid);
+    }
+    let [send_wl1, send, send_max, receive, receive_from] = user::read::<[u32; 5]>(at)?;
+    Ok(OptionValue::RepairWindow(RepairWindow {
+        send_wl1,
+        send,
+        send_max,
+        receive,
+        receive_from,
+    }))
 }
 
 fn decode_int(at: VirtAddr, len: u32) -> Result<i32> {
@@ -275,12 +310,26 @@ pub fn encode(value: &OptionValue) -> Encoded {
         OptionValue::XdpStatistics(told) => {
             Encoded::of(&[told.words().map(u64::to_ne_bytes).as_flattened()])
         }
+        OptionValue::RepairWindow(window) => encode_repair_window(window),
         // These are told, not asked for.
-        OptionValue::Umem(_)
+        OptionValue::RepairOptions(_)
+        | OptionValue::Umem(_)
         | OptionValue::Ring(_)
         | OptionValue::Membership(_)
         | OptionValue::Group(_) => Encoded::of(&[]),
     }
+}
+
+fn encode_repair_window(window: &RepairWindow) -> Encoded {
+    let &RepairWindow {
+        send_wl1,
+        send,
+        send_max,
+        receive,
+        receive_from,
+    } = window;
+    let words = [send_wl1, send, send_max, receive, receive_from];
+    Encoded::of(&[words.map(u32::to_ne_bytes).as_flattened()])
 }
 
 /// The words of SK_MEMINFO_*: we have no memory that is promised or waits elsewhere.
@@ -332,6 +381,12 @@ fn encode_statistics(statistics: &PacketStatistics) -> Encoded {
     }
 }
 
+/// TCPI_OPT_TIMESTAMPS, TCPI_OPT_SACK, TCPI_OPT_WSCALE.
+fn agreed_options(info: &TcpInfo) -> u8 {
+    let has_scale = info.window_scales != (0, 0);
+    u8::from(info.has_timestamps) | u8::from(info.has_sack) << 1 | u8::from(has_scale) << 2
+}
+
 /// `struct tcp_info` of include/uapi/linux/tcp.h: eight bytes, 24 words of 32 bits, four of
 /// 64, four of 32.
 fn encode_tcp(info: &TcpInfo) -> Encoded {
@@ -354,6 +409,9 @@ fn encode_tcp(info: &TcpInfo) -> Encoded {
     let mut encoded = Encoded::of(&[&[0; TCP_INFO_BYTES]]);
     encoded.put(0, &[info.state]);
     encoded.put(2, &[info.retransmits]);
+    encoded.put(5, &[agreed_options(info)]);
+    let (send, receive) = info.window_scales;
+    encoded.put(6, &[send & 15 | receive << 4]);
     for (index, word) in words {
         encoded.put(WORDS + index * 4, &word.to_ne_bytes());
     }

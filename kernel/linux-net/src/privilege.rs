@@ -26,6 +26,7 @@ pub fn check(
         Name::Priority => (PRIORITIES.contains(&value) || shapes_packets, Errno::EPERM),
         Name::Transparent => (value == 0 || shapes_packets, Errno::EPERM),
         Name::BusyPoll => (value <= 0 || is_admin, Errno::EPERM),
+        Name::Repair => (is_admin, Errno::EPERM),
         Name::Debug => (value == 0 || is_admin, Errno::EACCES),
         _ if level == SOL_SOCKET && FORCES.contains(&number) => (is_admin, Errno::EPERM),
         _ => (true, Errno::EPERM),

@@ -86,6 +86,7 @@ mod rabbitmq;
 mod redis;
 mod redis_leaks;
 mod relayed;
+mod repaired;
 mod resp;
 mod rings;
 mod shell;
@@ -179,6 +180,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         connections::TESTS,
         redis_leaks::TESTS,
         relayed::TESTS,
+        ours(setup, repaired::TESTS),
         pressure::TESTS,
         handshakes::TESTS,
         once(setup, Cpus::One, exhaustion::TESTS),

@@ -72,7 +72,12 @@ impl Tcb {
             return false;
         };
         let is_before = (stamp.value.wrapping_sub(clocks.recent) as i32) < 0;
-        is_before && !segment.has(TcpFlags::RST) && now.since(clocks.recent_at) < CLOCK_LIFETIME
+        // Whoever has put a connection together may not know the peer's clock, and says zero.
+        let is_known = clocks.recent != 0;
+        is_before
+            && is_known
+            && !segment.has(TcpFlags::RST)
+            && now.since(clocks.recent_at) < CLOCK_LIFETIME
     }
 
     /// RFC 7323 4.3: only a segment that reaches back to our last acknowledgement.

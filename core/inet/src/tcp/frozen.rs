@@ -15,7 +15,6 @@ use crate::context::Context;
 use crate::counters::DropReason;
 use crate::env::{Env, Events};
 use crate::error::Error;
-use crate::options::Options;
 use crate::stack::Stack;
 use crate::table::Socket;
 
@@ -113,6 +112,25 @@ impl Stack {
         Ok(&mut self.sockets.frozen_mut(id)?.snapshot)
     }
 
+    /// Our clock in the timestamps of a stream socket, in milliseconds.
+    pub fn tcp_clock<E: Env>(&self, env: &E, id: SocketId) -> Result<u32, Error> {
+        match self.sockets.get(id)? {
+            Socket::Frozen(frozen) => Ok(frozen.snapshot.clocks.map_or(0, |clocks| clocks.own)),
+            _ => Ok(self.sockets.tcp(id)?.clock(env.now())),
+        }
+    }
+
+    /// Bytes that a queue of a frozen socket still takes.
+    pub fn frozen_room(&self, id: SocketId, queue: FrozenQueue) -> Result<usize, Error> {
+        let snapshot = &self.sockets.frozen(id)?.snapshot;
+        let options = &snapshot.options;
+        let (held, limit) = match queue {
+            FrozenQueue::Send => (snapshot.sending.len(), options.send_buffer),
+            FrozenQueue::Receive => (snapshot.receiving.unread.len(), options.recv_buffer),
+        };
+        Ok((limit as usize).saturating_sub(held))
+    }
+
     /// Adds bytes to a queue of a frozen connection.
     ///
     /// Errors: `NotConnected` without one; `WouldBlock` if they are more than its buffer takes.
@@ -122,21 +140,12 @@ impl Stack {
         queue: FrozenQueue,
         bytes: &[u8],
     ) -> Result<(), Error> {
+        if bytes.len() > self.frozen_room(id, queue)? {
+            return Err(Error::WouldBlock);
+        }
         let snapshot = &mut self.sockets.frozen_mut(id)?.snapshot;
         if snapshot.state == State::Closed {
             return Err(Error::NotConnected);
-        }
-        let Options {
-            send_buffer,
-            recv_buffer,
-            ..
-        } = snapshot.options;
-        let (held, limit) = match queue {
-            FrozenQueue::Send => (snapshot.sending.len(), send_buffer),
-            FrozenQueue::Receive => (snapshot.receiving.unread.len(), recv_buffer),
-        };
-        if bytes.len() > (limit as usize).saturating_sub(held) {
-            return Err(Error::WouldBlock);
         }
         match queue {
             FrozenQueue::Send => push(&mut snapshot.sending.unacked, bytes),
@@ -153,7 +162,7 @@ impl Stack {
     /// not told.
     ///
     /// Errors: those of a connection's names.
-    pub fn connect_frozen<E: Env>(
+    pub(crate) fn connect_frozen<E: Env>(
         &mut self,
         env: &mut E,
         id: SocketId,
@@ -241,10 +250,10 @@ impl Stack {
         if tcb.state != State::Closed || tcb.tuple.local.port != 0 {
             return Err(Error::InvalidState);
         }
-        let own = tcb.options;
+        let (own, copy) = (tcb.options, snapshot.try_clone()?);
         self.freeze(env, id)?;
         let frozen = self.sockets.frozen_mut(id)?;
-        let fresh = core::mem::replace(&mut frozen.snapshot, snapshot.clone());
+        let fresh = core::mem::replace(&mut frozen.snapshot, copy);
         let config = &self.net.config;
         let buffers_max = (config.send_buffer_max, config.recv_buffer_max);
         frozen.snapshot.options = snapshot.options.carried_to(&own, buffers_max);

@@ -34,7 +34,7 @@ use crate::error::Error;
 use crate::options::Options;
 
 /// A connection that stands still, or a socket without one.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct TcpSnapshot {
     /// Our end.
     pub local: Endpoint,
@@ -60,7 +60,7 @@ pub struct TcpSnapshot {
 }
 
 /// Our stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct SendSnapshot {
     /// The oldest byte without an acknowledgement.
     pub una: u32,
@@ -83,7 +83,7 @@ pub struct SendSnapshot {
 }
 
 /// The peer's stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct ReceiveSnapshot {
     /// The next byte expected, behind the peer's FIN if that has come.
     pub nxt: u32,
@@ -102,7 +102,7 @@ pub struct ReceiveSnapshot {
 pub struct ClockSnapshot {
     /// Ours, in milliseconds, at the time of the snapshot.
     pub own: u32,
-    /// The peer's latest.
+    /// The peer's latest; zero if it is not known.
     pub recent: u32,
 }
 
@@ -125,6 +125,28 @@ impl SendSnapshot {
 }
 
 impl TcpSnapshot {
+    /// The same once more.
+    ///
+    /// Errors: `NoBuffers` without memory for its bytes.
+    pub fn try_clone(&self) -> Result<Self, Error> {
+        let copy = |bytes: &[u8]| {
+            let mut copy = Vec::new();
+            push(&mut copy, bytes).map(|()| copy)
+        };
+        Ok(Self {
+            sending: SendSnapshot {
+                unacked: copy(&self.sending.unacked)?,
+                unsent: copy(&self.sending.unsent)?,
+                ..self.sending
+            },
+            receiving: ReceiveSnapshot {
+                unread: copy(&self.receiving.unread)?,
+                ..self.receiving
+            },
+            ..*self
+        })
+    }
+
     /// What tools may know of it.
     pub fn info(&self) -> TcpInfo {
         let micros = |micros: u32| Duration::from_micros(u64::from(micros));

@@ -1,13 +1,14 @@
 //! Stream sockets over TCP: how they come to a connection. `stream` is what read(2) and write(2)
-//! do, `socket` what the other calls on sockets do.
+//! do, `socket` what the other calls on sockets do; `repair` takes a connection apart.
 
 mod lent;
+mod repair;
 pub(crate) mod socket;
 mod stream;
 mod zerocopy;
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use inet::{Endpoint, State, Transport};
 use mach::sync::Once;
@@ -26,6 +27,8 @@ pub struct TcpSocket {
     pub(crate) handle: Handle,
     /// Of sends without a copy, once the program asked for such.
     pub(crate) completions: Once<Arc<Completions>>,
+    /// Which queue a program repairs that takes the connection apart (TCP_REPAIR_QUEUE).
+    repair_queue: AtomicU8,
     /// A call to connect did not wait, and no other has told yet how it ended.
     is_outcome_untold: AtomicBool,
 }
@@ -40,6 +43,7 @@ impl TcpSocket {
         Self {
             handle,
             completions: Once::new(),
+            repair_queue: AtomicU8::new(0),
             is_outcome_untold: AtomicBool::new(false),
         }
     }

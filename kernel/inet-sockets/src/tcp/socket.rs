@@ -6,7 +6,7 @@ use inet::{Algorithm, State};
 use mm::io::Sink;
 use sync::{Error, Result};
 
-use super::TcpSocket;
+use super::{TcpSocket, repair};
 use crate::address::{from_endpoint, to_endpoint, to_name};
 use crate::sigpipe;
 use crate::{bound_device, options};
@@ -57,6 +57,9 @@ impl Socket for TcpSocket {
     fn connect(&self, address: &SocketAddress, blocking: Blocking) -> Result<()> {
         let peer = to_endpoint(&self.handle, address)?;
         bound_device::follow_scope(&self.handle, address)?;
+        if self.is_frozen() {
+            return self.start_connecting(peer);
+        }
         self.connect_to(peer, self.handle.send_wait(blocking))
     }
 
@@ -117,6 +120,7 @@ impl Socket for TcpSocket {
             OptionName::MemoryInfo => self.memory().map(OptionValue::Memory),
             OptionName::ZeroCopy => Ok(self.lends_pages().into()),
             OptionName::Congestion => Ok(congestion_name(self.handle.options()?.congestion)),
+            name if repair::is_option(name) => self.repaired(name),
             name => options::get(&self.handle, name),
         }
     }
@@ -152,6 +156,7 @@ impl Socket for TcpSocket {
                 self.handle
                     .configure(|options| options.congestion = algorithm)
             }
+            (name, value) if repair::is_option(name) => self.repair(name, value),
             (name, value) => options::set(&self.handle, name, value),
         }
     }
@@ -219,6 +224,9 @@ pub(crate) fn info_of(info: &inet::TcpInfo) -> TcpInfo {
     TcpInfo {
         state: info.state as u8,
         retransmits: info.backoff,
+        has_timestamps: info.has_timestamps,
+        has_sack: info.has_sack,
+        window_scales: info.window_scales,
         rto_us: micros(info.rto),
         send_mss: mss,
         receive_mss: mss,

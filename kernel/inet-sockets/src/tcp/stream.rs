@@ -103,6 +103,8 @@ impl TcpSocket {
                 Err(Error::WouldBlock) if had == 0 || until == Until::Full => {
                     self.handle.wait(Events::IN, how)
                 }
+                // What is being repaired may be looked at only.
+                Err(Error::Invalid) if self.is_frozen() => Err(Error::NotPermitted),
                 Err(error) => Err(error),
             };
             if let Err(error) = step {
@@ -147,6 +149,7 @@ impl TcpSocket {
                 Ok(_) if to.is_faulted() => to.resolve(),
                 Ok(_) => return Ok(to.done() - before),
                 Err(Error::WouldBlock) if seen == 0 => self.handle.wait(Events::IN, how),
+                Err(Error::Invalid) if self.is_frozen() => return self.peek_frozen(to),
                 Err(error) => Err(error),
             };
             if let Err(error) = step {
@@ -163,6 +166,7 @@ impl TcpSocket {
                 Ok(_) if from.is_faulted() => from.resolve(),
                 Ok(_) if from.remaining() == 0 => return Ok(from.done() - before),
                 Ok(_) | Err(Error::WouldBlock) => self.handle.wait(Events::OUT, how),
+                Err(Error::Invalid) if self.is_frozen() => return self.fill(from),
                 // It waits for connections and will never be one.
                 Err(Error::Invalid) => Err(Error::BrokenPipe),
                 Err(error) => Err(error),

@@ -24,8 +24,8 @@ pub use message::{
     ReceivedFlags,
 };
 pub use option::{
-    GroupMembership, OptionName, OptionValue, RingRequest, SocketMemory, TcpInfo, UmemRequest,
-    XdpStatistics,
+    GroupMembership, OptionName, OptionValue, REPAIR_OPTIONS_MAX, RepairWindow, RingRequest,
+    SocketMemory, TcpInfo, UmemRequest, XdpStatistics,
 };
 pub use packet::{
     AncillaryData, Auxiliary, Membership, MembershipKind, PacketAddress, PacketStatistics,

@@ -179,6 +179,18 @@ pub enum OptionName {
     FastOpen,
     /// TCP_NOTSENT_LOWAT, in bytes.
     NotSentLowWater,
+    /// TCP_REPAIR: whether the connection stands still; -1 to go on without asking the peer.
+    Repair,
+    /// TCP_REPAIR_QUEUE: which queue the next calls mean.
+    RepairQueue,
+    /// TCP_QUEUE_SEQ: where that queue ends.
+    QueueSequence,
+    /// TCP_REPAIR_OPTIONS, write only.
+    RepairOptions,
+    /// TCP_REPAIR_WINDOW.
+    RepairWindow,
+    /// TCP_TIMESTAMP: the connection's clock.
+    TcpClock,
     /// UDP_CORK.
     UdpCork,
     /// UDP_SEGMENT, in bytes.
@@ -305,6 +317,10 @@ pub enum OptionValue {
     Device(Option<InterfaceName>),
     /// The state of a TCP connection.
     Tcp(TcpInfo),
+    /// TCP_REPAIR_OPTIONS: numbers of options of a SYN, and what they say; zeros behind the last.
+    RepairOptions([(u32, u32); REPAIR_OPTIONS_MAX]),
+    /// TCP_REPAIR_WINDOW.
+    RepairWindow(RepairWindow),
     /// PACKET_RX_RING.
     Ring(RingRequest),
     /// PACKET_ADD_MEMBERSHIP, PACKET_DROP_MEMBERSHIP.
@@ -352,6 +368,24 @@ impl OptionValue {
     }
 }
 
+/// Options of a SYN that one call may repair; there are four.
+pub const REPAIR_OPTIONS_MAX: usize = 8;
+
+/// `struct tcp_repair_window`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct RepairWindow {
+    /// Sequence number of the segment that last changed the peer's window.
+    pub send_wl1: u32,
+    /// What the peer takes.
+    pub send: u32,
+    /// The most that it ever took.
+    pub send_max: u32,
+    /// What we have offered to take from `receive_from` on.
+    pub receive: u32,
+    /// What was expected next when we did.
+    pub receive_from: u32,
+}
+
 /// What SO_MEMINFO tells, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SocketMemory {
@@ -374,6 +408,12 @@ pub struct TcpInfo {
     pub state: u8,
     /// Retransmissions of the oldest segment under way.
     pub retransmits: u8,
+    /// Both ends use timestamps.
+    pub has_timestamps: bool,
+    /// Both ends use selective acknowledgements.
+    pub has_sack: bool,
+    /// Shifts of the peer's window and of ours.
+    pub window_scales: (u8, u8),
     /// Retransmission timeout, in microseconds.
     pub rto_us: u32,
     /// Largest segment we send, in bytes.
