@@ -64,7 +64,7 @@ pub use config::{Address, NoAddress, QUEUES, QueueConfig};
 pub use doorbell::Doorbell;
 pub use event::Event;
 pub use hal::PortCounters;
-pub use inet::{Endpoint, Error, Stats};
+pub use inet::{Endpoint, Error, Stats, TcpSnapshot};
 pub use mbuf::{Chain, Mbuf};
 pub use queue::Queue;
 pub use rt::{Count, Counts};

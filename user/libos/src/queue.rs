@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base::Instant;
 use hal::PortCounters;
-use inet::{Endpoint, Error, Stats};
+use inet::{Endpoint, Error, Stats, TcpSnapshot};
 use mbuf::{Chain, Mbuf};
 use rt::{AnyIo, Counts, FrameIo};
 
@@ -162,6 +162,17 @@ impl Queue {
     /// Lets a connection go: what was sent still reaches the peer. Its name is dead.
     pub fn close(&mut self, connection: Connection) -> Result<(), Error> {
         self.station.close(connection)
+    }
+
+    /// Takes a connection out of the queue as a value, for another queue of the same address
+    /// ([`Station::export`]).
+    pub fn export(&mut self, connection: Connection) -> Result<TcpSnapshot, Error> {
+        self.station.export(connection)
+    }
+
+    /// Puts a connection into the queue that was taken out of another ([`Station::import`]).
+    pub fn import(&mut self, snapshot: &TcpSnapshot) -> Result<Connection, Error> {
+        self.station.import(snapshot)
     }
 
     /// Receives no more datagrams.

@@ -224,6 +224,61 @@ fn a_stream_arrives_whole_when_a_twentieth_of_frames_is_lost() {
     whole_transfer(20);
 }
 
+/// Sends half of `bytes`, moves the receiver to a new station of its address, and sends the rest.
+fn moved_transfer(loss: usize) {
+    let mut wire = Wire::new(loss);
+    let [mut theirs, ours] = wire.connected();
+    let bytes: Vec<u8> = (0..200_000_u32).map(|at| (at / 3) as u8).collect();
+    let (mut received, mut sent, mut moves) = (Vec::new(), 0, 0);
+    while received.len() < bytes.len() {
+        match wire.station(1).send_bytes(ours, &bytes[sent..]) {
+            Ok(count) => sent += count,
+            Err(error) => assert_eq!(error, Error::WouldBlock),
+        }
+        while let Some(event) = wire.station(1).receive() {
+            assert!(matches!(event, Event::Sendable { .. }), "{event:?}");
+        }
+        while let Some(event) = wire.station(0).receive() {
+            match event {
+                Event::Received { data, .. } => received.extend(bytes_of(&data)),
+                Event::Sendable { connection } => assert_eq!(connection, theirs),
+                other => panic!("{other:?}"),
+            }
+        }
+        if received.len() > 30_000 * (moves + 1) {
+            let snapshot = wire.station(0).export(theirs).unwrap();
+            assert_eq!(
+                wire.station(0).send_bytes(theirs, b"?"),
+                Err(Error::BadSocket)
+            );
+            wire.hosts[0] = Host::new(1);
+            // It learns the time. No frame may come before the connection: it would be refused.
+            let now = Instant::from_nanos(wire.now);
+            wire.station(0).turn(now);
+            theirs = wire.station(0).import(&snapshot).unwrap();
+            assert_eq!(wire.station(0).import(&snapshot), Err(Error::AddressInUse));
+            moves += 1;
+        }
+        wire.step();
+    }
+    assert!(received == bytes && moves > 3);
+    wire.station(0).send_bytes(theirs, b"all there").unwrap();
+    let Event::Received { data, .. } = wire.event(1) else {
+        panic!("no answer");
+    };
+    assert_eq!(bytes_of(&data), b"all there");
+}
+
+#[test]
+fn a_stream_arrives_whole_while_its_end_moves_from_station_to_station() {
+    moved_transfer(0);
+}
+
+#[test]
+fn it_does_so_when_a_twentieth_of_frames_is_lost() {
+    moved_transfer(20);
+}
+
 #[test]
 fn a_program_that_takes_no_events_holds_its_peer_back_and_nothing_more() {
     let mut wire = Wire::new(0);

@@ -1,11 +1,12 @@
 //! A stack and its frames, without the system: who drives it says what time it is, tells the kernel of
 //! frames and waits for them. [`Queue`](crate::Queue) does that in a program, tests do in theirs.
 //!
-//! `calls` is what a program asks for, `events` what it is handed; `plain` is for who wants the stack's own
-//! sockets.
+//! `calls` is what a program asks for, `events` what it is handed, `moving` takes connections elsewhere;
+//! `plain` is for who wants the stack's own sockets.
 
 mod calls;
 mod events;
+mod moving;
 mod plain;
 
 use std::net::Ipv4Addr;
