@@ -56,6 +56,7 @@ static const struct {
     {"a message queue is filled", message_queue, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"a datagram is gathered and comes back", gathered_datagram, ROUNDS},
+    {"a connection is put together", repaired_connection, ROUNDS},
     {"routes are asked for", netlink, ROUNDS},
     {"a thread is made while it is counted", counted_events, ROUNDS},
     {"a program is sampled", samples, ROUNDS},

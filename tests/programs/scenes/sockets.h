@@ -2,6 +2,7 @@
 #pragma once
 #include "scene.h"
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -69,6 +70,29 @@ static int datagrams(void) {
                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     int result = bind(fd, (void *)&name, sizeof name);
     return give_up(fd), result;
+}
+
+// Put together of nothing, with bytes that nobody has sent; the peer is not there.
+static int repaired_connection(void) {
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    int on = 1, received = 1, quiet = -1, result = -1;
+    struct sockaddr_in local = {.sin_family = AF_INET, .sin_port = htons(4007),
+                                .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    struct sockaddr_in remote = local;
+    remote.sin_port = htons(4008);
+    if (fd < 0) return -1;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &on, sizeof on) < 0) goto out;
+    if (bind(fd, (void *)&local, sizeof local) < 0) goto out;
+    if (connect(fd, (void *)&remote, sizeof remote) < 0) goto out;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR_QUEUE, &received, sizeof received) < 0) goto out;
+    if (send(fd, buffer, 5000, 0) != 5000) goto out;
+    if (recv(fd, buffer, 5000, MSG_PEEK) != 5000) goto out;
+    if (setsockopt(fd, IPPROTO_TCP, TCP_REPAIR, &quiet, sizeof quiet) < 0) goto out;
+    result = recv(fd, buffer, 5000, 0) == 5000 ? 0 : -1;
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &(struct linger){1, 0}, sizeof(struct linger));
+out:
+    give_up(fd);
+    return result;
 }
 
 // In two pieces, for a port that nobody has: it comes back in the queue of errors.
