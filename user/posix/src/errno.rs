@@ -32,6 +32,12 @@ impl Errno {
     pub const NETWORK_DOWN: Self = Self(libc::ENETDOWN);
     /// There is no memory for that.
     pub const NO_BUFFERS: Self = Self(libc::ENOBUFS);
+    /// Memory that is not the program's.
+    pub const BAD_ADDRESS: Self = Self(libc::EFAULT);
+    /// An option that this kind of socket has not.
+    pub const NO_OPTION: Self = Self(libc::ENOPROTOOPT);
+    /// A request of others.
+    pub const NOT_A_TERMINAL: Self = Self(libc::ENOTTY);
     /// A signal came.
     pub const INTERRUPTED: Self = Self(libc::EINTR);
     /// Nobody takes what is sent.

@@ -162,7 +162,8 @@ fn wait(
             let is_kernels_turn = ours < events.len() && members.pace.is_due(now);
             drop(held);
             return Ok(match is_kernels_turn {
-                true => ours + kernels(set, &mut events[ours..]),
+                // What is wrong with its part is for a call that has nothing to tell.
+                true => ours + kernels(set, &mut events[ours..]).unwrap_or(0),
                 false => ours,
             });
         }
@@ -171,23 +172,30 @@ fn wait(
         held = patience::wait(held, &mut files, until, mask)?;
         if files[0].revents != 0 {
             drop(held);
-            let found = kernels(set, events);
+            let found = kernels(set, events)?;
             if found != 0 {
                 return Ok(found);
             }
+            // Another thread was faster.
             held = Held::wait()?;
-        } else if until.is_some_and(|until| until <= held.now()) && !members.may_be_ready() {
+        }
+        if until.is_some_and(|until| until <= held.now()) && !members.may_be_ready() {
             return Ok(0);
         }
     }
 }
 
 /// What is ready of the kernel's part now.
-fn kernels(set: c_int, events: &mut [epoll_event]) -> usize {
+///
+/// Errors: `BAD_ADDRESS` if nothing could be told there.
+fn kernels(set: c_int, events: &mut [epoll_event]) -> Result<usize> {
     let most = c_int::try_from(events.len()).unwrap_or(c_int::MAX);
     // SAFETY: there is room for so many.
     let found = unsafe { next::epoll_pwait.get()(set, events.as_mut_ptr(), most, 0, ptr::null()) };
-    usize::try_from(found).unwrap_or(0)
+    match usize::try_from(found) {
+        Err(_) if answer::errno() == libc::EFAULT => Err(Errno::BAD_ADDRESS),
+        found => Ok(found.unwrap_or(0)),
+    }
 }
 
 fn told(event: Event) -> epoll_event {
