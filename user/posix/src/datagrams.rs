@@ -57,7 +57,10 @@ impl<L: Link> Host<L> {
         let to = to.map(|(host, port)| Endpoint::v4(host, port));
         let (stack, world) = self.parts();
         let sent = stack.send_to(world, open.id, to, len, &mut |space| from.take(space));
-        open.settle();
+        // One that was refused has left it without a name.
+        if sent.is_ok() {
+            open.settle();
+        }
         self.refresh(open);
         self.after_sending();
         Ok(sent.map(drop)?)
