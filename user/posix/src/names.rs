@@ -19,9 +19,21 @@ impl<L: Link> Host<L> {
         address.is_unspecified() || address == self.address.host()
     }
 
-    /// Whether this peer is reached by the queue: others are the kernel's, and on this machine.
-    pub fn reaches(&self, peer: Ipv4Addr) -> bool {
-        !peer.is_loopback() && !peer.is_unspecified()
+    /// Whether this peer is reached by the queue: others are the kernel's, and on this machine, but for a
+    /// socket of ours that is bound to no address, which whoever has its port asks for by any of ours.
+    pub fn reaches(&mut self, open: &Open, peer: Ipv4Addr, port: u16) -> bool {
+        !peer.is_loopback() && !peer.is_unspecified() || self.serves(open.transport, port)
+    }
+
+    fn serves(&mut self, transport: Transport, port: u16) -> bool {
+        let servers = self.opens().filter(|open| open.serves.load(Relaxed));
+        let ids: Vec<_> = servers
+            .filter(|open| open.transport == transport)
+            .map(|open| open.id)
+            .collect();
+        let wanted = Ok(Endpoint::v4(Ipv4Addr::UNSPECIFIED, port));
+        ids.into_iter()
+            .any(|id| self.parts().0.local(id).map(v4) == wanted)
     }
 
     /// Names the socket's end.

@@ -70,8 +70,12 @@ fn leave_to_kernel(number: c_int, is_elsewhere: impl FnOnce(&mut Held) -> bool) 
 }
 
 /// Whether a socket that was not named yet is left to the kernel, because this peer is not reached by the link.
-pub fn is_left_for_peer(number: c_int, peer: Ipv4Addr) -> Result<bool> {
-    leave_to_kernel(number, |held| !held.host().reaches(peer))
+pub fn is_left_for_peer(number: c_int, peer: (Ipv4Addr, u16)) -> Result<bool> {
+    leave_to_kernel(number, |held| {
+        let host = held.host();
+        let open = host.socket(number.cast_unsigned());
+        open.is_ok_and(|open| !host.reaches(&open, peer.0, peer.1))
+    })
 }
 
 /// `bind(2)`.
@@ -176,7 +180,7 @@ pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: sock
     let ours = is_ours(number).then(|| {
         // SAFETY: **Caller**.
         match unsafe { memory::read_name(name, len) }? {
-            Name::Inet(peer, _) if is_left_for_peer(number, peer)? => Ok(false),
+            Name::Inet(peer, port) if is_left_for_peer(number, (peer, port))? => Ok(false),
             Name::Inet(peer, port) => connect_to(number, peer, port).map(|()| true),
             Name::Unspecified => {
                 let mut held = Held::wait()?;

@@ -87,7 +87,7 @@ pub fn send(
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::NOT_SUPPORTED);
     }
-    if let Some((peer, _)) = to
+    if let Some(peer) = to
         && is_left_for_peer(number, peer)?
     {
         return Ok(None);
