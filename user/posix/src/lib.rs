@@ -58,7 +58,7 @@ pub use host::{Host, Link};
 pub use inet::{Endpoint, Shutdown, Transport};
 pub use inherit::Heirloom;
 pub use open::{Direction, Named, Open};
-pub use options::OptionBytes;
+pub use options::{OptionBytes, is_filter, is_made};
 pub use pace::Pace;
 pub use pieces::{Gather, Scatter};
 pub use sets::WatchSet;

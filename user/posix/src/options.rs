@@ -3,7 +3,7 @@
 //! The kernel's socket behind the number was asked before and has refused what is wrong; it also
 //! keeps what we have no use for. What it and the stack both have is asked of the stack.
 
-use inet::{Options, State};
+use inet::{Options, PathDiscovery, State, Transport};
 
 use crate::errno::{Errno, Result};
 use crate::host::{Host, Link};
@@ -54,24 +54,61 @@ impl<L: Link> Host<L> {
         Ok(tcp_info::encode(&stack.info(open.id)?))
     }
 
-    /// The kernel's socket has taken this value; of buffers' sizes it is what the kernel made of it.
+    /// The kernel's socket has taken this value; of [`is_made`] options it is what the kernel made of it.
+    ///
+    /// Errors: `NO_OPTION` for what the kernel would do to frames that it never sees.
     pub fn set_option(&mut self, open: &Open, level: i32, name: i32, value: &[u8]) -> Result<()> {
         if let Some(direction) = timeout_of(level, name) {
             open.set_timeout_nanos(direction, nanos_of(value));
             return Ok(());
         }
+        if is_kernels_only(level, name) {
+            return Err(Errno::NO_OPTION);
+        }
         let Some(number) = number_of(value) else {
             return Ok(());
         };
+        let is_stream = open.transport == Transport::Tcp;
         let second = number_of(value.get(4..).unwrap_or_default()).unwrap_or(0);
         let (stack, world) = self.parts();
+        // A connection keeps a clamp, larger or smaller.
+        let is_clamp_gone = (level, name, number) == (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 0);
+        if is_stream && is_clamp_gone && stack.state(open.id)? != State::Closed {
+            return Err(Errno::INVALID);
+        }
         stack.configure(world, open.id, |options| {
             change(options, (level, name), number, second);
+            if is_stream {
+                options.tos &= !ECN_BITS;
+            }
         })?;
         self.refresh(open);
         self.after_sending();
         Ok(())
     }
+}
+
+/// Options of which the kernel's socket keeps another number than it is given.
+pub fn is_made(level: i32, name: i32) -> bool {
+    matches!(
+        (level, name),
+        (libc::SOL_SOCKET, libc::SO_SNDBUF | libc::SO_RCVBUF)
+            | (libc::IPPROTO_IP, libc::IP_TTL | libc::IP_TOS)
+            | (
+                libc::IPPROTO_TCP,
+                libc::TCP_WINDOW_CLAMP | libc::TCP_DEFER_ACCEPT
+            )
+    )
+}
+
+/// A filter for what arrives, which only the kernel's sockets have.
+pub fn is_filter(level: i32, name: i32) -> bool {
+    level == libc::SOL_SOCKET && matches!(name, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF)
+}
+
+/// Options that would have no effect, on which programs rely.
+fn is_kernels_only(level: i32, name: i32) -> bool {
+    is_filter(level, name) || (level, name) == (libc::SOL_SOCKET, libc::SO_ZEROCOPY)
 }
 
 fn timeout_of(level: i32, name: i32) -> Option<Direction> {
@@ -122,6 +159,8 @@ fn value_of(options: &Options, level: i32, name: i32) -> Option<OptionBytes> {
         (libc::SOL_SOCKET, libc::SO_LINGER) => return Some(linger(options)),
         (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl.into(),
+        (libc::IPPROTO_IP, libc::IP_MINTTL) => options.min_ttl.into(),
+        (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP) => options.window_clamp,
         (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.no_delay.into(),
         (libc::IPPROTO_TCP, libc::TCP_CORK) => options.cork.into(),
         (libc::IPPROTO_TCP, libc::TCP_KEEPIDLE) => options.keep_idle_secs.into(),
@@ -143,6 +182,28 @@ fn linger(options: &Options) -> OptionBytes {
 /// Of the type of service, what is TCP's own.
 const ECN_BITS: u8 = 3;
 
+/// By Linux's numbers (IP_PMTUDISC_*).
+const PATH_DISCOVERIES: [PathDiscovery; 6] = [
+    PathDiscovery::Never,
+    PathDiscovery::Want,
+    PathDiscovery::Always,
+    PathDiscovery::Probe,
+    PathDiscovery::Interface,
+    PathDiscovery::Omit,
+];
+
+/// The timeouts of an answer to a SYN that take so many seconds: 1, 3, 7, 15 ... (TCP_DEFER_ACCEPT).
+fn timeouts_within(secs: u32) -> u8 {
+    const PAUSE_SECS_MAX: u32 = 120;
+    let (mut timeouts, mut sum, mut pause) = (0_u8, 0, 1);
+    while sum < secs && timeouts < u8::MAX {
+        sum += pause;
+        pause = (pause * 2).min(PAUSE_SECS_MAX);
+        timeouts += 1;
+    }
+    timeouts
+}
+
 fn change(options: &mut Options, which: (i32, i32), number: i32, second: i32) {
     let (is_on, count) = (number != 0, number.max(0).unsigned_abs());
     let short = |number: i32| u16::try_from(number).unwrap_or(u16::MAX);
@@ -160,8 +221,19 @@ fn change(options: &mut Options, which: (i32, i32), number: i32, second: i32) {
         (libc::SOL_SOCKET, libc::SO_LINGER) => {
             options.linger_secs = is_on.then(|| short(second.max(0)));
         }
-        (libc::IPPROTO_IP, libc::IP_TOS) => options.tos = number as u8 & !ECN_BITS,
+        (libc::IPPROTO_IP, libc::IP_TOS) => options.tos = number as u8,
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl = number as u8,
+        (libc::IPPROTO_IP, libc::IP_MINTTL) => options.min_ttl = number as u8,
+        (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => {
+            if let Some(discovery) = PATH_DISCOVERIES.get(count as usize) {
+                options.path_discovery = *discovery;
+            }
+        }
+        (libc::IPPROTO_TCP, libc::TCP_SYNCNT) => options.syn_timeouts = number as u8,
+        (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
+            options.defer_timeouts = timeouts_within(count);
+        }
+        (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP) => options.window_clamp = count,
         (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.no_delay = is_on,
         (libc::IPPROTO_TCP, libc::TCP_CORK) => options.cork = is_on,
         (libc::IPPROTO_TCP, libc::TCP_MAXSEG) => options.max_segment = short(number),

@@ -349,7 +349,11 @@ pub unsafe extern "C" fn setsockopt(
     }
     // SAFETY: **Caller**.
     let given = unsafe { slice::from_raw_parts(value.cast::<u8>(), len as usize) };
-    let made = buffer_bytes(number, level, name).map(c_int::to_ne_bytes);
+    // Where it has no name yet it becomes one that has a filter.
+    if posix::is_filter(level, name) && leave_to_kernel(number, |_| true) == Ok(true) {
+        return outcome;
+    }
+    let made = made(number, level, name).map(c_int::to_ne_bytes);
     let set = Held::wait().and_then(|mut held| {
         let open = held.host().socket(number.cast_unsigned())?;
         let value = made.as_ref().map_or(given, |made| made.as_slice());
@@ -358,9 +362,9 @@ pub unsafe extern "C" fn setsockopt(
     answer::done(set)
 }
 
-/// What the kernel has made of a buffer's size that a program asked for.
-fn buffer_bytes(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
-    if level != libc::SOL_SOCKET || !matches!(name, libc::SO_SNDBUF | libc::SO_RCVBUF) {
+/// What the kernel has made of a number that a program asked for.
+fn made(number: c_int, level: c_int, name: c_int) -> Option<c_int> {
+    if !posix::is_made(level, name) {
         return None;
     }
     let mut bytes: c_int = 0;
