@@ -65,7 +65,7 @@ impl<'a, 'b> Scatter<'a, 'b> {
     }
 
     /// Counts bytes as received that the program does not want.
-    pub(crate) fn skip(&mut self, bytes: usize) {
+    pub fn skip(&mut self, bytes: usize) {
         self.done += bytes;
         self.room = self.room.saturating_sub(bytes);
     }

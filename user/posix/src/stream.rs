@@ -50,15 +50,13 @@ impl<L: Link> Host<L> {
             .map(drop)?)
     }
 
-    /// Throws bytes that wait away (MSG_TRUNC).
-    pub fn discard(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<()> {
+    /// Throws bytes that wait away, `max` at most (MSG_TRUNC); how many.
+    pub fn discard(&mut self, open: &Open, max: usize) -> Result<usize> {
         self.check_link()?;
-        let max = to.room();
         let (stack, world) = self.parts();
         let taken = stack.recv_with(world, open.id, max, &mut |bytes| bytes.len());
         self.refresh(open);
-        to.skip(taken?);
-        Ok(())
+        Ok(taken?)
     }
 
     /// Sends all bytes that there is room for.
@@ -91,6 +89,16 @@ impl<L: Link> Host<L> {
     /// Bytes that wait (FIONREAD).
     pub fn unread(&mut self, open: &Open) -> Result<usize> {
         Ok(self.parts().0.unread(open.id)?)
+    }
+
+    /// Bytes that were not even sent (SIOCOUTQNSD).
+    ///
+    /// Errors: `NOT_A_TERMINAL`, as for what is no request, without a stream.
+    pub fn untransmitted(&mut self, open: &Open) -> Result<usize> {
+        match open.transport {
+            Transport::Tcp => Ok(self.parts().0.info(open.id)?.unsent),
+            Transport::Udp => Err(Errno::NOT_A_TERMINAL),
+        }
     }
 
     /// Bytes that the peer has not acknowledged (SIOCOUTQ).

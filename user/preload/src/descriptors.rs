@@ -12,6 +12,9 @@ use crate::state::{self, Held};
 /// Bytes that wait, and that the peer has not acknowledged (include/uapi/asm-generic/ioctls.h).
 const FIONREAD: c_ulong = 0x541b;
 const SIOCOUTQ: c_ulong = 0x5411;
+/// Of these, bytes not even sent; whether the next byte is urgent, which none ever is.
+const SIOCOUTQNSD: c_ulong = 0x894b;
+const SIOCATMARK: c_ulong = 0x8905;
 const FIONBIO: c_ulong = 0x5421;
 
 /// The number is the kernel's alone again.
@@ -179,7 +182,7 @@ pub unsafe extern "C" fn ioctl(number: c_int, request: c_ulong, argument: usize)
     // SAFETY: **Caller**.
     let pass_on = || unsafe { next::ioctl.get()(number, request, argument) };
     match (whose(number), request) {
-        (Whose::Socket | Whose::Parent, FIONREAD | SIOCOUTQ) => {
+        (Whose::Socket | Whose::Parent, FIONREAD | SIOCOUTQ | SIOCOUTQNSD | SIOCATMARK) => {
             let waiting = waiting(number, request);
             // SAFETY: **Caller**: the argument points to a number.
             let told = waiting.map(|count| unsafe { *(argument as *mut c_int) = count });
@@ -202,6 +205,8 @@ fn waiting(number: c_int, request: c_ulong) -> Result<c_int> {
     let open = held.host().socket(number.cast_unsigned())?;
     let count = match request {
         FIONREAD => held.host().unread(&open)?,
+        SIOCOUTQNSD => held.host().untransmitted(&open)?,
+        SIOCATMARK => held.host().untransmitted(&open).map(|_| 0)?,
         _ => held.host().unsent(&open)?,
     };
     Ok(c_int::try_from(count).unwrap_or(c_int::MAX))

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 
-use posix::{Direction, Endpoint, Errno, Gather, Result, Scatter, Transport};
+use posix::{Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, Transport};
 
 use crate::numbers::{Whose, whose};
 use crate::patience::{Way, patiently};
@@ -35,6 +35,31 @@ pub fn is_ours(number: c_int) -> bool {
     matches!(whose(number), Whose::Socket | Whose::Parent)
 }
 
+/// Whether a datagram socket was shut down, and the call would wait for ever.
+fn is_over(open: &Open, way: Way) -> bool {
+    open.ready().contains(Events::RDHUP) && !open.is_nonblocking() && !way.is_impatient
+}
+
+/// Whether bytes of a stream are thrown away (MSG_TRUNC).
+fn is_unseen(flags: c_int) -> bool {
+    const OTHERS: c_int = libc::MSG_PEEK | libc::MSG_OOB | libc::MSG_ERRQUEUE;
+    flags & (libc::MSG_TRUNC | OTHERS) == libc::MSG_TRUNC
+}
+
+/// Throws bytes of a stream away, `max` at most, if that is what the call wants: its memory is not touched, and
+/// need not be any.
+pub fn throw_away(number: c_int, max: usize, flags: c_int) -> Option<Result<usize>> {
+    if !is_unseen(flags) || max == 0 {
+        return None;
+    }
+    let way = Way::of(Direction::Receive, flags);
+    let thrown = patiently(number, way, |host, open| match open.transport() {
+        Transport::Tcp => host.discard(open, max).map(Some),
+        Transport::Udp => Ok(None),
+    });
+    thrown.transpose()
+}
+
 pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Result<Received> {
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::INVALID);
@@ -45,11 +70,13 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
     let mut to = Scatter::new(pieces);
     let way = Way::of(Direction::Receive, flags);
     let taken = patiently(number, way, |host, open| match open.transport() {
+        Transport::Tcp if is_unseen(flags) => {
+            let thrown = host.discard(open, to.room())?;
+            to.skip(thrown);
+            Ok(None)
+        }
         Transport::Tcp if to.room() == 0 => Ok(None),
         Transport::Tcp if flags & libc::MSG_PEEK != 0 => host.peek(open, &mut to).map(|()| None),
-        Transport::Tcp if flags & libc::MSG_TRUNC != 0 => {
-            host.discard(open, &mut to).map(|()| None)
-        }
         Transport::Tcp if flags & libc::MSG_WAITALL != 0 => {
             host.take_all(open, &mut to).map(|()| None)
         }
@@ -57,7 +84,11 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
         Transport::Udp if flags & libc::MSG_PEEK != 0 => {
             host.peek_datagram(open, &mut to).map(Some)
         }
-        Transport::Udp => host.take_datagram(open, &mut to).map(Some),
+        Transport::Udp => match host.take_datagram(open, &mut to) {
+            // Nothing more will come, for who would wait.
+            Err(Errno::AGAIN) if is_over(open, way) => Ok(None),
+            taken => taken.map(Some),
+        },
     });
     let done = to.done();
     match taken {
