@@ -1,9 +1,10 @@
-//! sendfile to a socket of ours: the file's bytes are read and sent, for the kernel does not have the socket.
+//! sendfile to a socket of ours: the file's bytes are read and sent, for the kernel does not have the socket. splice
+//! says that it cannot.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::io::IoSlice;
 
-use libc::{off_t, size_t, ssize_t};
+use libc::{off_t, off64_t, size_t, ssize_t};
 use posix::{Direction, Errno, Gather, Result};
 
 use crate::answer;
@@ -64,6 +65,27 @@ pub unsafe extern "C" fn sendfile64(
 ) -> ssize_t {
     // SAFETY: **Caller**.
     unsafe { sendfile(to, from, offset, count) }
+}
+
+/// `splice(2)`, which the kernel does for its own files only; a program that hears so copies.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn splice(
+    from: c_int,
+    from_at: *mut off64_t,
+    to: c_int,
+    to_at: *mut off64_t,
+    count: size_t,
+    flags: c_uint,
+) -> ssize_t {
+    let is_ours = |number| matches!(whose(number), Whose::Socket | Whose::Parent);
+    if is_ours(from) || is_ours(to) {
+        return answer::count(Err(Errno::INVALID));
+    }
+    // SAFETY: **Caller**.
+    unsafe { next::splice.get()(from, from_at, to, to_at, count, flags) }
 }
 
 fn send_from(to: c_int, from: c_int, start: off_t, count: usize) -> Result<usize> {

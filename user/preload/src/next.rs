@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
-    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, pollfd, sigset_t, size_t, sockaddr,
-    socklen_t, ssize_t, timespec, timeval, uid_t,
+    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, off64_t, pollfd, sigset_t, size_t,
+    sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
 };
 
 /// The next function of a name behind ours, of the type `F`.
@@ -97,6 +97,7 @@ behind! {
     sendmsg: fn(c_int, *const msghdr, c_int) -> ssize_t;
     sendmmsg: fn(c_int, *mut mmsghdr, c_uint, c_int) -> c_int;
     sendfile: fn(c_int, c_int, *mut off_t, size_t) -> ssize_t;
+    splice: fn(c_int, *mut off64_t, c_int, *mut off64_t, size_t, c_uint) -> ssize_t;
     epoll_create1: fn(c_int) -> c_int;
     epoll_ctl: fn(c_int, c_int, c_int, *mut epoll_event) -> c_int;
     epoll_pwait: fn(c_int, *mut epoll_event, c_int, c_int, *const sigset_t) -> c_int;
