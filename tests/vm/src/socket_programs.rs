@@ -46,30 +46,83 @@ const ON_LOOPBACK: &[&str] = &[
     "socket_edges",
     "socket_filters",
     "tcp_options",
+    "udp_cork",
     "udp_errors",
     "udp_sizes",
     "unix_circles",
     "unix_edges",
     "unix_socket",
+    "user_copies",
 ];
 /// What is seen of that: a program, its check, and why it cannot be.
 const SEEN_ON_LOOPBACK: &[Difference] = &[];
 
-/// Whose sockets are on its stack.
+/// Whose sockets are on its stack. Not those that are all about what the stack has not (`docs/bypass.md`, "Not here"):
+/// net_queues (/proc/net), net_udp_segments, net_zerocopy, socket_devices, socket_filters, udp_cork, udp_errors; nor
+/// user_copies, which passes bad pointers.
 const ON_THE_LINK: &[&str] = &[
+    "blocked_sockets",
     "epoll",
     "fork_sharing",
     "loopback_order",
     "loopback_wakes",
+    "inet_options",
     "net_sendfile",
+    "net_splice",
+    "net_tcp",
     "net_udp",
     "net_v6",
     "socket_buffers",
     "socket_edges",
+    "tcp_options",
     "udp_sizes",
 ];
 /// As above.
-const SEEN_ON_THE_LINK: &[Difference] = &[];
+const SEEN_ON_THE_LINK: &[Difference] = &[
+    ("inet_options", "and is told them", CONTROL),
+    (
+        "inet_options",
+        "hops are told of large datagrams too",
+        CONTROL,
+    ),
+    (
+        "inet_options",
+        "that to ourselves is as wide as can be",
+        MTU,
+    ),
+    (
+        "inet_options",
+        "SO_MEMINFO tells what waits and what is lost",
+        MEMORY,
+    ),
+    ("inet_options", "each datagram was received or lost", MEMORY),
+    ("inet_options", "the next one tells how many", CONTROL),
+    ("inet_options", "what is gathered counts", MEMORY),
+    (
+        "inet_options",
+        "IPv6's options tell nothing of IPv4's packets",
+        SIX,
+    ),
+    ("inet_options", "IPv4's tell the destination", SIX),
+    ("inet_options", "and the hops", SIX),
+    (
+        "net_splice",
+        "a_file_reaches_the_peer_from_any_byte_on_and_in_any_steps",
+        SPLICE,
+    ),
+    (
+        "net_splice",
+        "a_peer_sees_what_was_written_to_the_file_meanwhile",
+        SPLICE,
+    ),
+    ("net_tcp", "an IPv4 client reaches it", SIX),
+    ("net_tcp", "and appears with a mapped address", SIX),
+];
+const CONTROL: &str = "control messages are not told";
+const MTU: &str = "IP_MTU is asked of the kernel's socket";
+const MEMORY: &str = "SO_MEMINFO is of the kernel's socket";
+const SIX: &str = "a socket of IPv6 is the kernel's, and not reached by the link";
+const SPLICE: &str = "splice(2) is refused";
 
 /// A program, a check of its that fails, and why that has to be.
 type Difference = (&'static str, &'static str, &'static str);
