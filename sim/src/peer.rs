@@ -63,15 +63,21 @@ impl Peer {
     /// timestamps), SACK, no window scaling, and timestamps that begin at `clock`. The round
     /// trip is 40 ms.
     pub fn connected(clock: Option<u32>) -> Self {
-        Self::open(clock, true)
+        Self::open(clock, true, TcpFlags::SYN)
+    }
+
+    /// The same with a peer that understands marks (RFC 3168 6.1.1).
+    pub fn connected_with_ecn() -> Self {
+        let asks = TcpFlags::SYN.with(TcpFlags::ECE).with(TcpFlags::CWR);
+        Self::open(None, true, asks)
     }
 
     /// The same without timestamps and SACK.
     pub fn connected_without_sack() -> Self {
-        Self::open(None, false)
+        Self::open(None, false, TcpFlags::SYN)
     }
 
-    fn open(clock: Option<u32>, has_sack: bool) -> Self {
+    fn open(clock: Option<u32>, has_sack: bool, syn: TcpFlags) -> Self {
         let mut host = Host::new(1, 1, Offloads::default(), Config::default(), BUFFERS);
         host.env.now = Instant::from_millis(1000);
         let listener = host.stack.open(Transport::Tcp).expect("a socket");
@@ -91,7 +97,7 @@ impl Peer {
             clock_heard: 0,
         };
         peer.introduce();
-        peer.send(0, 0, TcpFlags::SYN, 0);
+        peer.send(0, 0, syn, 0);
         peer.wait(ROUND_TRIP);
         peer.send(1, 1, TcpFlags::ACK, 0);
         let Host { stack, env } = &mut peer.host;

@@ -2,7 +2,7 @@
 //! they must fare as on a host that looks at every header, whatever a peer, or somebody else, sends.
 
 use base::Duration;
-use inet::{Endpoint, Error, Transport};
+use inet::{Count, Endpoint, Error, State, Transport};
 use sim::{Host, Peer, Random};
 use wire::{Protocol, Sum, TcpFlags};
 
@@ -143,21 +143,37 @@ fn a_connection_that_is_closed_gets_no_more_segments() {
 }
 
 #[test]
-fn a_socket_that_connects_again_elsewhere_gets_nothing_of_its_old_peer() {
+fn a_connection_in_the_place_of_another_gets_nothing_of_that_ones_peer() {
     for mut peer in pair(None) {
+        peer.send(4, 1, TcpFlags::RST, 0);
         let Host { stack, env } = &mut peer.host;
-        let socket = stack.open(Transport::Tcp).expect("a socket");
         stack.close(env, peer.socket).expect("our socket");
+        let socket = stack.open(Transport::Tcp).expect("a socket");
+        assert_eq!(socket.index(), peer.socket.index(), "the same place");
         let other = Endpoint::v4(Host::address(9), 4000);
         stack.connect(env, socket, other).expect("a reachable peer");
         let heard = peer.send(4, 1, TcpFlags::ACK, 5);
         assert!(
-            heard.iter().all(|answer| answer.flags.has(TcpFlags::RST)),
+            heard.iter().any(|answer| answer.flags.has(TcpFlags::RST)),
             "{heard:?}"
         );
-        let Host { stack, env } = &mut peer.host;
-        assert!(stack.recv_chain(env, socket, 10).is_err());
+        let Host { stack, .. } = &mut peer.host;
+        assert_eq!(stack.state(socket), Ok(State::SynSent));
     }
+}
+
+#[test]
+fn routers_marks_are_heard_of_segments_that_are_known() {
+    const MARKED: u8 = 0b11;
+    let mut peer = Peer::connected_with_ecn();
+    for seq in 1..9 {
+        let mut frame = peer.frame_with(seq, 1, TcpFlags::ACK, 1, &[]);
+        frame[IP_AT + 1] |= MARKED;
+        sum_headers(&mut frame);
+        peer.receive(&frame, true);
+    }
+    let stats = peer.host.stack.stats();
+    assert_eq!(stats.counts.get(Count::MarksIn), 8);
 }
 
 #[test]
