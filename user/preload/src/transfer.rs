@@ -127,6 +127,10 @@ pub fn send(
     let way = Way::of(Direction::Send, flags);
     let sent = patiently(number, way, |host, open| match open.transport() {
         Transport::Tcp => host.put(open, &mut from),
+        // Pieces of a datagram are not gathered; a socket without a peer hears of that first.
+        Transport::Udp if flags & libc::MSG_MORE != 0 && (to.is_some() || open.is_settled()) => {
+            Err(Errno::NOT_SUPPORTED)
+        }
         Transport::Udp => host.put_datagram(open, &mut from, to),
     });
     match sent {
