@@ -163,6 +163,23 @@ fn a_connection_in_the_place_of_another_gets_nothing_of_that_ones_peer() {
 }
 
 #[test]
+fn a_segment_from_too_far_is_dropped_though_it_is_known() {
+    for mut peer in pair(None) {
+        assert_eq!(read(&mut peer), Ok(3));
+        let Host { stack, env } = &mut peer.host;
+        let limited = stack.configure(env, peer.socket, |options| options.min_ttl = 200);
+        assert_eq!(limited, Ok(()));
+        for (hops, arrives) in [(64, false), (255, true)] {
+            let mut frame = peer.frame_with(4, 1, TcpFlags::ACK, 1, &[]);
+            frame[IP_AT + 8] = hops;
+            sum_headers(&mut frame);
+            peer.receive(&frame, true);
+            assert_eq!(read(&mut peer).is_ok(), arrives, "{hops} hops");
+        }
+    }
+}
+
+#[test]
 fn routers_marks_are_heard_of_segments_that_are_known() {
     const MARKED: u8 = 0b11;
     let mut peer = Peer::connected_with_ecn();

@@ -4,10 +4,11 @@ use std::net::Ipv4Addr;
 
 use base::{Duration, Instant};
 use inet::{
-    Cidr, Config, Count, DropReason, Env, Error, Events, RawHeader, RawPacket, SocketId, Stack,
+    Cidr, Config, Count, DropReason, Endpoint, Env, Error, Events, Offloads, Port, RawHeader,
+    RawPacket, SocketId, Stack, Transport,
 };
-use mbuf::{Chain, HeapPool, Mbuf, Pool, TxFrame};
-use wire::{IcmpRepr, Sum};
+use mbuf::{Chain, Checksum, HeapPool, Mbuf, Pool, RxFrame, TxFrame};
+use wire::{IcmpRepr, MacAddr, Protocol, Sum, UDP_HEADER_BYTES, UdpRepr};
 
 /// A world that writes down what raw sockets would see.
 struct World {
@@ -140,6 +141,47 @@ fn a_protocol_that_somebody_takes_is_not_refused() {
         let refused = stack.stats().drops.get(DropReason::UnknownProtocol);
         assert_eq!(refused, u64::from(!takes));
     }
+}
+
+/// A datagram from a peer to port 4433, as a card hands it over.
+fn datagram() -> RxFrame {
+    let header = UdpRepr {
+        src_port: 50_000,
+        dst_port: 4433,
+        payload_len: 0,
+    };
+    let mut bytes = [0; UDP_HEADER_BYTES];
+    header.emit(&mut bytes, 0);
+    let frame = sim::frame::between(2, 1, Protocol::Udp, &bytes);
+    let mut buffer = HeapPool::new(1).alloc().expect("a buffer");
+    assert_eq!(buffer.append(&frame), frame.len());
+    RxFrame {
+        chain: Chain::from(buffer),
+        checksum: Checksum::Verified,
+        ..RxFrame::default()
+    }
+}
+
+#[test]
+fn a_raw_socket_sees_datagrams_of_a_flow_that_is_known_already() {
+    let (mut stack, mut world) = world(false);
+    stack.attach(Port {
+        mac: MacAddr([2, 0, 0, 0, 0, 1]),
+        mtu: 1500,
+        offloads: Offloads::default(),
+    });
+    let socket = stack.open(Transport::Udp).expect("a socket");
+    let bound = stack.bind(socket, Endpoint::v4(Ipv4Addr::UNSPECIFIED, 4433));
+    assert_eq!(bound, Ok(()));
+    for _ in 0..4 {
+        stack.receive(&mut world, datagram());
+    }
+    assert_eq!(world.seen, []);
+    stack.show_transports();
+    stack.receive(&mut world, datagram());
+    assert_eq!(world.seen.len(), 1);
+    let arrived = (0..).take_while(|_| stack.recv_from(socket).is_ok());
+    assert_eq!(arrived.count(), 5);
 }
 
 #[test]
