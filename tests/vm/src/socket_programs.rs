@@ -12,17 +12,17 @@ use crate::build::{self, Link};
 use crate::bypass::{PROGRAM, VARIABLES, operator_of};
 use crate::guest::Setup;
 
-/// The tests.
-pub const TESTS: &[Test] = &[
-    (
-        "C programs with sockets do by libsietch.so on 127.0.0.1 what they do without",
-        on_loopback,
-    ),
-    (
-        "C programs with sockets do on the stack of libsietch.so what they do on the kernel's",
-        on_the_link,
-    ),
-];
+/// The tests of sockets that the library hands over.
+pub const TESTS_OF_LOOPBACK: &[Test] = &[(
+    "C programs with sockets do by libsietch.so on 127.0.0.1 what they do without",
+    on_loopback,
+)];
+
+/// And of those on its stack.
+pub const TESTS_OF_LINK: &[Test] = &[(
+    "C programs with sockets do on the stack of libsietch.so what they do on the kernel's",
+    on_the_link,
+)];
 
 /// Whose sockets the library hands over.
 const ON_LOOPBACK: &[&str] = &[
