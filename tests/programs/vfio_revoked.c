@@ -2,6 +2,7 @@
 // whatever it does then reaches nothing. Only where the machine has the device behind an IOMMU.
 #define _GNU_SOURCE
 #include <pthread.h>
+#include <sys/wait.h>
 
 #include "vfio.h"
 
@@ -100,6 +101,19 @@ static void names_of_what_is_not_offered_are_refused(void) {
     CHECK(tell(DRIVER "bind", "vfio-pci") == -1 && errno == ENODEV);
 }
 
+static void only_root_takes_a_device(void) {
+    int status;
+    pid_t child = fork();
+    if (child == 0) {
+        if (setgid(1000) != 0 || setuid(1000) != 0) _exit(2);
+        _exit(unbind() == -1 && errno == EACCES ? 0 : 1);
+    }
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    struct edu edu;
+    CHECK(edu_open(&edu) == 0);
+    edu_close(&edu);
+}
+
 static volatile int is_over;
 
 static void *take_and_give(void *unused) {
@@ -144,6 +158,7 @@ int main(void) {
     TEST(whatever_its_program_does_reaches_nothing);
     TEST(nobody_has_it_until_it_is_given_back);
     TEST(names_of_what_is_not_offered_are_refused);
+    TEST(only_root_takes_a_device);
     TEST(it_may_be_taken_at_any_moment);
     return check_status();
 }
