@@ -75,6 +75,7 @@ needs_suites() {
     cat <<-'NEEDS'
 	make make
 	tclsh tcl
+	/usr/bin/prove perl
 	/usr/include/tcl8.6/tcl.h tcl-dev
 	/usr/include/zlib.h zlib1g-dev
 	dpkg-source dpkg-dev

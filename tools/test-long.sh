@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The long tests: the monkey's ten million calls, a minute's storm of signals, the clocks of 64
 # machines, machines under KVM, a million requests to Redis, other programs' own tests on
-# libumem.so, ten minutes for each fuzzer, and ten thousand simulated transfers.
+# libumem.so and libsietch.so, ten minutes for each fuzzer, and ten thousand simulated transfers.
 # Machines run one after another, and beside them as many fuzzers as there are CPUs.
 # Each step's output is in build/long. Ends with one line: N passed, N failed.
 set -uo pipefail
@@ -38,6 +38,9 @@ machines() {
         env FRAMES_OPS=1000000000 cargo test -q --release -p frames --test oracle
     for suite in redis python sqlite node nginx; do
         step "on libumem.so: $suite" tools/umem-suites.sh "$suite"
+    done
+    for suite in redis memcached; do
+        step "on each network of a machine: $suite" tools/bypass-suites.sh "$suite"
     done
     step "simulated transfers with a fifth of packets lost" \
         env SIM_TRANSFERS=10000 cargo test -q --release -p sim
