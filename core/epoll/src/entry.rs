@@ -43,12 +43,17 @@ impl<H: Host> Entry<H> {
             set,
             open: Arc::downgrade(open),
             state: Lock::new(State {
-                watch: watch.armed(),
+                watch,
                 epoch: 0,
                 is_removed: false,
             }),
             is_queued: Default::default(),
         })
+    }
+
+    /// What it watches for; nothing, if it was a one-shot and has reported.
+    pub(crate) fn watch(&self) -> Watch {
+        self.state.lock().watch
     }
 
     fn interest(&self) -> Events {

@@ -41,6 +41,12 @@ impl<H: Host> Set<H> {
 
     /// Watches `open`, which is no set, under the number `fd`.
     pub fn add(&self, fd: u32, open: &Arc<H::Open>, watch: Watch) -> Result<(), Refusal> {
+        self.restore(fd, open, watch.armed())
+    }
+
+    /// The same as another set has watched it ([`members`](Self::members)): a one-shot that has reported
+    /// stays silent.
+    pub fn restore(&self, fd: u32, open: &Arc<H::Open>, watch: Watch) -> Result<(), Refusal> {
         let entry = Entry::new(self.me.clone(), open, watch);
         self.insert(key(fd, open), &entry)?;
         entry.start(open);
@@ -62,6 +68,15 @@ impl<H: Host> Set<H> {
             .make_room::<H::Memory>(watched, Entry::is_removed)?;
         entries.insert(key, entry.clone());
         Ok(())
+    }
+
+    /// Passes all that it watches to `give`, with their numbers.
+    pub fn members(&self, mut give: impl FnMut(u32, &Arc<H::Open>, Watch)) {
+        for ((fd, _), entry) in self.entries.lock().iter() {
+            if let Some(open) = entry.open().upgrade() {
+                give(*fd, &open, entry.watch());
+            }
+        }
     }
 
     /// Watches for something else from now on; also re-arms a one-shot entry.
