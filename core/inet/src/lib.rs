@@ -162,8 +162,8 @@ pub use share::Share;
 pub use socket::SocketEntry;
 pub use stack::Stack;
 pub use tcp::{
-    Algorithm, ClockSnapshot, ConnectionEntry, FrozenQueue, ListenTotals, ReceiveSnapshot, Reuse,
-    SendSnapshot, State, SynCookies, TcpInfo, TcpSnapshot, TimeWaitRules,
+    Algorithm, ClockSnapshot, ConnectionEntry, FrozenQueue, ListenTotals, PastConnection,
+    ReceiveSnapshot, Reuse, SendSnapshot, State, SynCookies, TcpInfo, TcpSnapshot, TimeWaitRules,
 };
 pub use totals::Totals;
 pub use udp::{Datagram, Failure, FailureMessage, SendOptions};

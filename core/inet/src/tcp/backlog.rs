@@ -41,6 +41,11 @@ impl Ready {
         self.sockets.is_empty()
     }
 
+    /// In the order in which they are taken.
+    pub fn iter(&self) -> impl Iterator<Item = &SocketId> {
+        self.sockets.iter()
+    }
+
     pub fn contains(&self, id: SocketId) -> bool {
         self.sockets.contains(&id)
     }

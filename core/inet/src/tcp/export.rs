@@ -85,7 +85,7 @@ impl Tcb {
     }
 }
 
-fn bytes_of(chain: &Chain) -> Result<Vec<u8>, Error> {
+pub(super) fn bytes_of(chain: &Chain) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     let room = bytes.try_reserve_exact(chain.len());
     room.map_err(|_| Error::NoBuffers)?;

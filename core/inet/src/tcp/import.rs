@@ -190,7 +190,7 @@ impl Tcb {
 
 impl<E: Env> Context<'_, E> {
     /// Bytes in packet memory, to be queued.
-    fn chain_of(&mut self, bytes: &[u8]) -> Result<Chain, Error> {
+    pub(super) fn chain_of(&mut self, bytes: &[u8]) -> Result<Chain, Error> {
         let mut chain = Chain::new();
         let mut rest = bytes;
         while !rest.is_empty() {
