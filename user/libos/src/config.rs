@@ -22,6 +22,11 @@ impl Address {
     pub fn host(self) -> Ipv4Addr {
         self.0.addr()
     }
+
+    /// How many bits of it name the network.
+    pub fn prefix_len(self) -> u8 {
+        self.0.prefix_len()
+    }
 }
 
 /// The text is no address with its network.
@@ -55,6 +60,8 @@ pub struct QueueConfig {
     pub link: String,
     /// The first of these that nobody has is opened. By itself that is the link's first queue and no other.
     pub queues: RangeInclusive<u16>,
+    /// The queue of whose share of the ephemeral ports its stack takes some, if that is not the queue itself.
+    pub share: Option<u16>,
     /// The program's address on it. The kernel's stack may have the same, and has it when the
     /// program is gone.
     pub address: Address,
@@ -75,6 +82,7 @@ impl QueueConfig {
         Self {
             link: link.into(),
             queues: 0..=0,
+            share: None,
             address,
             gateway: None,
             ring_entries: 512,
@@ -112,7 +120,7 @@ impl QueueConfig {
 
     /// The same for a queue of several: its own ports are those by which answers come to it.
     pub(crate) fn stack_of(&self, queue: u16) -> Config {
-        let share = link::queues::share(queue);
+        let share = link::queues::share(self.share.unwrap_or(queue));
         let ports = share.and_then(|share| PortRange::new(*share.start(), *share.end()));
         Config {
             ports: ports.unwrap_or_default(),

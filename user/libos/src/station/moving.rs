@@ -7,11 +7,15 @@
 //! link's steering.
 
 use inet::{Error, TcpSnapshot, Transport};
+use mbuf::{Chain, RxFrame};
 use rt::FrameIo;
 
-use super::Station;
+use super::{BATCH_FRAMES, Station};
 use crate::readiness::Kind;
 use crate::socket::Connection;
+
+/// Batches that are taken at most, while peers send on.
+const BATCHES_MAX: usize = 64;
 
 impl<P: FrameIo> Station<P> {
     /// Takes a connection out; its peer is told nothing, and its name is dead. For a minute, what
@@ -42,5 +46,37 @@ impl<P: FrameIo> Station<P> {
         }
         self.world.readiness.note(id);
         Ok(Connection(id))
+    }
+
+    /// Takes the frames that have come and that nobody has looked at, as bytes: another station of the same link
+    /// and address is to [hear](Self::hear) them.
+    pub fn take_frames(&mut self) -> Vec<Vec<u8>> {
+        let mut taken = Vec::new();
+        for _ in 0..BATCHES_MAX {
+            self.world.io.receive(BATCH_FRAMES, &mut self.batch);
+            if self.batch.is_empty() {
+                break;
+            }
+            let frames = self.batch.drain(..);
+            taken.extend(frames.map(|frame| frame.chain.slices().flatten().copied().collect()));
+            self.world.io.end();
+        }
+        taken
+    }
+
+    /// Receives a frame that another station of the link has got. Without memory for it it is lost, as on a
+    /// wire.
+    pub fn hear(&mut self, frame: &[u8]) {
+        let Some(mut buffer) = self.world.io.alloc() else {
+            return;
+        };
+        if buffer.append(frame) == frame.len() {
+            let frame = RxFrame {
+                chain: Chain::from(buffer),
+                ..RxFrame::default()
+            };
+            self.stack.receive(&mut self.world, frame);
+            self.stack.flush(&mut self.world);
+        }
     }
 }
