@@ -47,6 +47,9 @@ impl Errno {
     /// Too many pieces, or a name that is too long.
     pub const TOO_LONG: Self = Self(libc::EMSGSIZE);
 
+    /// Sockets are a newer library's now: the call begins again, there. No program sees it.
+    pub const MOVED: Self = Self(512);
+
     /// The number itself.
     pub fn number(self) -> i32 {
         self.0

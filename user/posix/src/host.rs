@@ -158,7 +158,7 @@ impl<L: Link> Host<L> {
 
     /// Brings what is known of sockets up to date to which something has happened, and tells their sets.
     #[inline]
-    fn note_changes(&mut self) {
+    pub(crate) fn note_changes(&mut self) {
         while let Some(id) = self.station.next_changed() {
             let known = self.opens.get(id.index()).and_then(Option::as_ref);
             if let Some(open) = known.filter(|open| open.id == id).cloned() {

@@ -35,10 +35,12 @@
 
 mod connect;
 mod datagrams;
+mod encoding;
 mod errno;
 mod events;
 mod host;
 mod inherit;
+mod moving;
 mod names;
 mod open;
 mod options;
@@ -57,6 +59,7 @@ pub use errno::{Errno, Result};
 pub use host::{Host, Link};
 pub use inet::{Endpoint, Shutdown, Transport};
 pub use inherit::Heirloom;
+pub use moving::Arrived;
 pub use open::{Direction, Named, Open};
 pub use options::{OptionBytes, is_filter, is_made};
 pub use pace::Pace;

@@ -118,6 +118,16 @@ impl WatchSet {
         Ok(self.set.remove(number, open)?)
     }
 
+    /// Watches it as another set has ([`members`](Self::members)).
+    pub(crate) fn restore(&self, number: u32, open: &Arc<Open>, watch: Watch) -> Result<()> {
+        Ok(self.set.restore(number, open, watch)?)
+    }
+
+    /// Passes all that it watches to `give`.
+    pub(crate) fn members(&self, give: impl FnMut(u32, &Arc<Open>, Watch)) {
+        self.set.members(give);
+    }
+
     /// Whether anything may be ready.
     pub fn may_be_ready(&self) -> bool {
         self.set.may_be_ready()

@@ -41,6 +41,16 @@ impl<L: Link> Host<L> {
         self.sharing = Sharing::Taking;
     }
 
+    /// Another queue of the program's own link is to get new flows for a while.
+    pub fn take_no_new_flows(&mut self) {
+        self.link.take_new_flows(false);
+    }
+
+    /// That is over.
+    pub fn take_new_flows_again(&mut self) {
+        self.link.take_new_flows(self.sharing != Sharing::Withdrawn);
+    }
+
     fn withdraw(&mut self) {
         self.sharing = Sharing::Withdrawn;
         self.link.take_new_flows(false);

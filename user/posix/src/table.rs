@@ -48,6 +48,16 @@ impl Table {
             })
     }
 
+    /// All sets with their numbers.
+    pub fn sets(&self) -> impl Iterator<Item = (u32, Arc<WatchSet>)> + '_ {
+        (0..)
+            .zip(&self.0)
+            .filter_map(|(number, named)| match named {
+                Some(Named::Set(set)) => Some((number, set.clone())),
+                _ => None,
+            })
+    }
+
     /// The socket of a number.
     #[inline]
     pub fn socket(&self, number: u32) -> Result<Arc<Open>> {

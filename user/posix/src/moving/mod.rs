@@ -1,0 +1,34 @@
+//! All sockets and sets of a program go over to a newer library, while their peers wait for a moment.
+//!
+//! # Problem
+//! A program's stack is replaced while it serves. Peers must not notice, the program neither; the newer library may
+//! know other structures than the older one; and if it cannot have everything, the older one must go on as
+//! if nothing had been.
+//!
+//! # Idea
+//! What the older host has is copied as a value ([`Estate`], bytes behind a version): nothing of it changes by that. The
+//! newer one opens a queue of its own on the same link, before, and makes the same under the same numbers. Only when all
+//! is there does the older one end, without a word to peers. So a failure at any step needs no undoing.
+//!
+//! The link gives frames of connections to the older queue until that is closed (`docs/rings.md`: it is the elder),
+//! and from then on to the newer one. What lies in the older queue's ring goes over as frames
+//! ([`Host::take_frames`], [`Host::hear`]): a peer whose segment was lost would wait for its timer, which
+//! is a fifth of a second and more.
+//!
+//! `records` has what is written, `leave` writes it, `arrive` reads it.
+//!
+//! # Invariants
+//! - Nothing is believed: what [`Host::arrive`] is given may come from anybody. Numbers of sockets and sets
+//!   are checked by who knows the system's.
+//! - A host that has arrived has sent nothing before [`Host::flush`].
+//!
+//! # Not here
+//! Connections that are being made by peers ([`Host::half_open`]: wait for them); those that the program is
+//! making are asked for again. Datagrams that wait to be read are lost.
+
+mod arrive;
+mod leave;
+mod records;
+
+pub use records::Arrived;
+pub(crate) use records::{Estate, Member, SetRecord, SocketRecord, Standing};
