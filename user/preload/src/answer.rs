@@ -42,6 +42,28 @@ pub fn done(result: Result<()>) -> c_int {
     number(result.map(|()| 0))
 }
 
+/// The same, if the call was not cut off because the program's sockets went over to a newer library: it begins
+/// again there. A limit on its time does, too.
+pub fn count_or(result: Result<usize>, again: impl FnOnce() -> isize) -> isize {
+    match result {
+        Err(Errno::MOVED) => again(),
+        result => count(result),
+    }
+}
+
+/// The same of a small number.
+pub fn number_or(result: Result<c_int>, again: impl FnOnce() -> c_int) -> c_int {
+    match result {
+        Err(Errno::MOVED) => again(),
+        result => number(result),
+    }
+}
+
+/// The same of nothing.
+pub fn done_or(result: Result<()>, again: impl FnOnce() -> c_int) -> c_int {
+    number_or(result.map(|()| 0), again)
+}
+
 /// Has the program killed that sends to nobody, unless it does not want that.
 pub fn broken_pipe(result: Result<usize>, flags: c_int) -> Result<usize> {
     if result == Err(Errno::BROKEN_PIPE) && flags & libc::MSG_NOSIGNAL == 0 {

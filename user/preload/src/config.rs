@@ -18,19 +18,36 @@ const RING_ENTRIES: u32 = 2048;
 /// Packet memory of 32 MiB; children have a quarter of it.
 const CHUNKS: usize = 16 * 1024;
 
+static CONFIG: OnceLock<Option<QueueConfig>> = OnceLock::new();
+
 /// What it asks for; `None` without a link, and if it cannot be understood, which is said once.
 pub fn get() -> Option<&'static QueueConfig> {
-    static CONFIG: OnceLock<Option<QueueConfig>> = OnceLock::new();
     CONFIG.get_or_init(read).as_ref()
 }
 
-/// For a child that has a further queue of the same link, whichever is free.
+/// For a child that has a further queue of the same link, whichever is free. The first one stays the parent's, which may
+/// have left it (`exchange`) and come back.
 pub fn further(config: &QueueConfig) -> QueueConfig {
     QueueConfig {
-        queues: QUEUES,
+        queues: QUEUES.start() + 1..=*QUEUES.end(),
         chunks: CHUNKS / 4,
         ..config.clone()
     }
+}
+
+/// For a newer library: it needs a queue of its own while the older one has the program's, and keeps that one's share
+/// of ports.
+pub fn beside(config: &QueueConfig) -> QueueConfig {
+    QueueConfig {
+        queues: QUEUES,
+        share: Some(*config.queues.start()),
+        ..config.clone()
+    }
+}
+
+/// In a newer library: what the older one has. False if something else was asked for already.
+pub fn adopt(config: QueueConfig) -> bool {
+    CONFIG.get_or_init(|| Some(config.clone())).as_ref() == Some(&config)
 }
 
 fn read() -> Option<QueueConfig> {
@@ -44,12 +61,19 @@ fn read() -> Option<QueueConfig> {
     }
 }
 
+/// With this library's sizes.
+pub fn sized(config: QueueConfig) -> QueueConfig {
+    QueueConfig {
+        ring_entries: RING_ENTRIES,
+        chunks: CHUNKS,
+        ..config
+    }
+}
+
 fn parse(link: &str) -> Result<QueueConfig, String> {
     let address = env::var(ADDRESS).map_err(|_| format!("{ADDRESS} is not set"))?;
     let wrong = |error| format!("{ADDRESS}={address}: {error}");
-    let mut config = QueueConfig::new(link, address.parse().map_err(wrong)?);
-    config.ring_entries = RING_ENTRIES;
-    config.chunks = CHUNKS;
+    let mut config = sized(QueueConfig::new(link, address.parse().map_err(wrong)?));
     if let Ok(gateway) = env::var(GATEWAY) {
         let parsed: Result<Ipv4Addr, _> = gateway.parse();
         config.gateway = Some(parsed.map_err(|error| format!("{GATEWAY}={gateway}: {error}"))?);

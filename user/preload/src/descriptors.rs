@@ -47,7 +47,7 @@ fn renounce(number: c_int) {
 }
 
 /// Makes a copy of a number by `make`, and has it name the same.
-fn copy(old: c_int, make: impl FnOnce() -> c_int) -> c_int {
+fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
     if !matches!(whose(old), Whose::Socket | Whose::Set) {
         return make();
     }
@@ -58,7 +58,7 @@ fn copy(old: c_int, make: impl FnOnce() -> c_int) -> c_int {
             false => Ok(new),
         }
     });
-    answer::number(copied)
+    answer::number_or(copied, make)
 }
 
 /// `new` names what `old` does.
@@ -82,7 +82,7 @@ pub extern "C" fn dup(old: c_int) -> c_int {
 }
 
 /// What dup2 and dup3 do besides `make`: `new` names something else from now on.
-fn replace(old: c_int, new: c_int, make: impl FnOnce() -> c_int) -> c_int {
+fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
     let is_named = |number| matches!(seen(number), Whose::Socket | Whose::Set);
     if seen(new) == Whose::Library {
         return answer::number(Err(Errno::BAD_NUMBER));
@@ -112,7 +112,7 @@ fn replace(old: c_int, new: c_int, make: impl FnOnce() -> c_int) -> c_int {
             false => Ok(made),
         }
     });
-    answer::number(replaced)
+    answer::number_or(replaced, make)
 }
 
 /// `dup2(2)`.
@@ -130,12 +130,19 @@ pub extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 }
 
 /// Whether calls on a number wait, as the kernel was told.
-fn set_nonblocking(number: c_int, is_nonblocking: bool) {
+///
+/// Errors: `MOVED`; a newer library is to be told, too.
+fn set_nonblocking(number: c_int, is_nonblocking: bool) -> Result<()> {
     whose(number);
-    let held = Held::wait().ok();
-    let open = held.and_then(|mut held| held.host().socket(number.cast_unsigned()).ok());
-    if let Some(open) = open {
-        open.set_nonblocking(is_nonblocking);
+    match Held::wait() {
+        Ok(mut held) => {
+            if let Ok(open) = held.host().socket(number.cast_unsigned()) {
+                open.set_nonblocking(is_nonblocking);
+            }
+            Ok(())
+        }
+        Err(Errno::MOVED) => Err(Errno::MOVED),
+        Err(_) => Ok(()),
     }
 }
 
@@ -154,10 +161,11 @@ pub unsafe extern "C" fn fcntl(number: c_int, command: c_int, argument: usize) -
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copy(number, pass_on),
         libc::F_SETFL => {
             let outcome = pass_on();
-            if outcome == 0 {
-                set_nonblocking(number, argument as c_int & libc::O_NONBLOCK != 0);
+            if outcome != 0 {
+                return outcome;
             }
-            outcome
+            let told = set_nonblocking(number, argument as c_int & libc::O_NONBLOCK != 0);
+            answer::done_or(told, pass_on)
         }
         _ => pass_on(),
     }
@@ -186,15 +194,16 @@ pub unsafe extern "C" fn ioctl(number: c_int, request: c_ulong, argument: usize)
             let waiting = waiting(number, request);
             // SAFETY: **Caller**: the argument points to a number.
             let told = waiting.map(|count| unsafe { *(argument as *mut c_int) = count });
-            answer::done(told)
+            answer::done_or(told, pass_on)
         }
         (Whose::Socket, FIONBIO) => {
             let outcome = pass_on();
-            if outcome == 0 {
-                // SAFETY: **Caller**: the argument points to a number.
-                set_nonblocking(number, unsafe { *(argument as *const c_int) } != 0);
+            if outcome != 0 {
+                return outcome;
             }
-            outcome
+            // SAFETY: **Caller**: the argument points to a number.
+            let told = set_nonblocking(number, unsafe { *(argument as *const c_int) } != 0);
+            answer::done_or(told, pass_on)
         }
         _ => pass_on(),
     }

@@ -30,6 +30,7 @@ pub unsafe extern "C" fn sendfile(
         // SAFETY: **Caller**.
         return unsafe { next::sendfile.get()(to, from, offset, count) };
     }
+    let again_at = offset;
     // SAFETY: **Caller**.
     let given = unsafe { offset.as_mut() };
     let start = match &given {
@@ -49,7 +50,9 @@ pub unsafe extern "C" fn sendfile(
             None => drop(unsafe { libc::lseek(from, end, libc::SEEK_SET) }),
         }
     }
-    answer::count(answer::broken_pipe(sent, 0))
+    // SAFETY: **Caller**.
+    let again = || unsafe { next::sendfile.get()(to, from, again_at, count) };
+    answer::count_or(answer::broken_pipe(sent, 0), again)
 }
 
 /// The same under the name that programs with large files have for it.

@@ -14,7 +14,7 @@ use std::thread;
 
 use base::Instant;
 
-use crate::patience::{poll_files, readable};
+use crate::patience::{Polling, poll_files, readable};
 use crate::state::{self, Held};
 
 /// How long what was left lying may lie.
@@ -22,31 +22,37 @@ const PERIOD_NANOS: u64 = 16_000_000;
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
 
-/// Starts it, for a link that is gone when `revocation` can be read. Without a thread for it each send leaves at
+/// Starts it, for a link that is gone when `revocation` can be read, and until `bell` rings and the link is a newer
+/// library's. Without a thread for it each send leaves at
 /// once.
-pub fn start(descriptor: c_int, revocation: Option<c_int>) {
+pub fn start(descriptor: c_int, revocation: Option<c_int>, bell: c_int) {
+    // A number below zero is nobody's, and waited for in vain.
+    let revocation = revocation.unwrap_or(-1);
+    spawn("sietch", move || keep(descriptor, revocation, bell));
+}
+
+/// Starts a thread of the library's. The program's handlers of signals are not to run on it.
+pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
     // SAFETY: all zeros is a set of signals.
     let (mut all, mut before): (libc::sigset_t, libc::sigset_t) = unsafe { mem::zeroed() };
-    // SAFETY: both sets are ours. The program's handlers are not to run on our thread.
+    // SAFETY: both sets are ours.
     unsafe {
         libc::sigfillset(&raw mut all);
         libc::pthread_sigmask(libc::SIG_SETMASK, &raw const all, &raw mut before);
     }
-    let thread = thread::Builder::new().name("sietch".into());
-    // A number below zero is nobody's, and waited for in vain.
-    let revocation = revocation.unwrap_or(-1);
-    thread.spawn(move || keep(descriptor, revocation)).ok();
+    thread::Builder::new().name(name.into()).spawn(run).ok();
     // SAFETY: as before.
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
 }
 
-/// As long as there is a link.
-fn keep(descriptor: c_int, revocation: c_int) {
-    while let Some(due) = rest() {
-        let mut files = [readable(descriptor), readable(revocation)];
+/// As long as there is a link, and it is this library's.
+fn keep(descriptor: c_int, revocation: c_int, bell: c_int) {
+    while let Some((due, polling)) = rest() {
+        let mut files = [descriptor, revocation, bell].map(readable);
         let most = due.map(|due| due.since(state::now()).as_nanos());
         // Whatever ends the wait, it is time to look.
         poll_files(&mut files, most, ptr::null()).ok();
+        drop(polling);
         if !look_until_quiet(revocation) {
             return;
         }
@@ -60,7 +66,7 @@ fn is_revoked(revocation: c_int) -> bool {
 }
 
 /// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
-fn rest() -> Option<Option<Instant>> {
+fn rest() -> Option<(Option<Instant>, Polling)> {
     let mut held = Held::wait().ok()?;
     let now = held.now();
     let host = held.host();
@@ -71,7 +77,8 @@ fn rest() -> Option<Option<Instant>> {
         true => Some(now),
         false => due.map(slack),
     };
-    host.is_up().then_some(due)
+    let is_up = host.is_up();
+    is_up.then(|| (due, Polling::begin(&held)))
 }
 
 /// False without a link.

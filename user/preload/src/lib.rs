@@ -22,6 +22,7 @@
 //! | `patience` | waiting for frames, files and other threads at once |
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
+//! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
 //! # Waiting
 //! Who has nothing to do lets the lock go and waits in ppoll(2) for frames, for the files that it was asked about, and
@@ -32,7 +33,8 @@
 //! - **Named:** the function that `dlsym` finds under a name has the type that stands beside the name.
 //! - **Caller:** what a program passes to a function of the C library is as its manual says: pointers lead
 //!   to as much memory as the call may read or write. (The kernel would say EFAULT; here it is a fault.)
-//! - **Ours:** descriptors of the library's own stay open for as long as the program runs.
+//! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
+//!   in a call on them.
 //!
 //! Lock order: the state's lock; nothing is taken under it but the standard library's own. No function of the
 //! program's is called under it.
@@ -44,7 +46,9 @@
 
 mod answer;
 mod config;
+mod control;
 mod descriptors;
+mod exchange;
 mod exit;
 mod files;
 mod fork;
@@ -59,5 +63,6 @@ mod reading;
 mod sets;
 mod sockets;
 mod state;
+mod successor;
 mod transfer;
 mod writing;

@@ -12,10 +12,45 @@ use libc::{
     sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
 };
 
+/// A name, and the next function of it behind ours.
+pub struct Behind {
+    pub name: &'static CStr,
+    found: AtomicPtr<c_void>,
+}
+
+impl Behind {
+    /// The function. Without one the program cannot go on.
+    #[inline]
+    pub fn get(&self) -> *mut c_void {
+        let found = self.found.load(Relaxed);
+        match found.is_null() {
+            true => self.find(),
+            false => found,
+        }
+    }
+
+    #[cold]
+    fn find(&self) -> *mut c_void {
+        // SAFETY: the name ends with a zero.
+        let found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
+        if found.is_null() {
+            process::abort();
+        }
+        self.set(found);
+        found
+    }
+
+    /// From now on it is this one.
+    ///
+    /// Whoever learns by a number's byte that the number is none of ours any more finds it.
+    pub fn set(&self, function: *mut c_void) {
+        self.found.store(function, Relaxed);
+    }
+}
+
 /// The next function of a name behind ours, of the type `F`.
 pub struct Next<F> {
-    name: &'static CStr,
-    found: AtomicPtr<c_void>,
+    behind: Behind,
     of: PhantomData<F>,
 }
 
@@ -24,25 +59,20 @@ impl<F: Copy> Next<F> {
     /// **Named**.
     const unsafe fn new(name: &'static CStr) -> Self {
         const { assert!(size_of::<F>() == size_of::<*mut c_void>()) };
-        Self {
+        let behind = Behind {
             name,
             found: AtomicPtr::new(ptr::null_mut()),
+        };
+        Self {
+            behind,
             of: PhantomData,
         }
     }
 
-    /// The function. Without one the program cannot go on.
+    /// The function.
     #[inline]
     pub fn get(&self) -> F {
-        let mut found = self.found.load(Relaxed);
-        if found.is_null() {
-            // SAFETY: the name ends with a zero.
-            found = unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) };
-            if found.is_null() {
-                process::abort();
-            }
-            self.found.store(found, Relaxed);
-        }
+        let found = self.behind.get();
         // SAFETY: **Named**; `new` has compared the sizes.
         unsafe { mem::transmute_copy(&found) }
     }
@@ -62,6 +92,9 @@ macro_rules! behind {
                     })
                 };
         )*
+
+        /// All of them.
+        pub static ALL: &[&Behind] = &[$(&$name.behind),*];
     };
 }
 

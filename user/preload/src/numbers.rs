@@ -98,6 +98,15 @@ pub fn become_a_child() {
     }
 }
 
+/// All that was ours is none of ours any more: a newer library has it.
+pub fn give_up() {
+    for number in 0..END.load(Ordering::Relaxed) as c_int {
+        if matches!(seen(number), Whose::Socket | Whose::Set | Whose::Library) {
+            set(number, Whose::Kernel);
+        }
+    }
+}
+
 /// Nothing more can be inherited.
 pub fn disinherit() {
     for number in 0..END.load(Ordering::Relaxed) as c_int {

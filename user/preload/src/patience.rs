@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::Instant;
 use libc::{pollfd, sigset_t, timespec};
@@ -20,6 +21,32 @@ enum Hangs {
     Unused,
     Silent,
     Rung,
+}
+
+/// Threads that wait for the queue's frames. While there are any, its socket stays open in the kernel, whoever
+/// closes it.
+static POLLING: AtomicUsize = AtomicUsize::new(0);
+
+/// One of them.
+pub struct Polling(());
+
+impl Polling {
+    /// It is about to; `_held` makes sure that nobody is closing the queue.
+    pub fn begin(_held: &Held) -> Self {
+        POLLING.fetch_add(1, Ordering::AcqRel);
+        Self(())
+    }
+
+    /// How many there are.
+    pub fn count() -> usize {
+        POLLING.load(Ordering::Acquire)
+    }
+}
+
+impl Drop for Polling {
+    fn drop(&mut self) {
+        POLLING.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// The bells of threads that wait, each an eventfd.
@@ -70,7 +97,23 @@ impl Bells {
     }
 }
 
-fn make_bell() -> Result<c_int> {
+impl Drop for Bells {
+    /// Those of threads that have not come back yet are closed by these.
+    fn drop(&mut self) {
+        for bell in self.0.iter().filter(|bell| bell.1 == Hangs::Unused) {
+            close_own(bell.0);
+        }
+    }
+}
+
+/// Closes a descriptor of the library's own.
+pub fn close_own(number: c_int) {
+    // SAFETY: **Ours**, and nobody uses it any more.
+    unsafe { libc::syscall(libc::SYS_close, number) };
+}
+
+/// A bell that nobody has.
+pub fn make_bell() -> Result<c_int> {
     // SAFETY: no memory is passed.
     let bell = unsafe { libc::eventfd(0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) };
     if bell < 0 {
@@ -116,7 +159,7 @@ pub fn poll_files(
 /// Waits until frames come, one of `files` is ready, somebody rings, something is due, or `until`. The answers of
 /// `files` are in them.
 ///
-/// Errors: `INTERRUPTED`, `TOO_MANY`.
+/// Errors: `INTERRUPTED`, `TOO_MANY`, `MOVED`.
 pub fn wait(
     mut held: Held,
     files: &mut [pollfd],
@@ -135,9 +178,11 @@ pub fn wait(
     let (index, bell) = bells.take()?;
     let mut all = vec![readable(state::descriptor(host)), readable(bell)];
     all.extend_from_slice(files);
+    let polling = Polling::begin(&held);
     drop(held);
     let outcome = poll_files(&mut all, most, mask);
-    let mut held = Held::wait()?;
+    drop(polling);
+    let mut held = Held::wait().inspect_err(|_| close_own(bell))?;
     let (host, bells) = held.parts();
     bells.give_back(index);
     if all[0].revents & (libc::POLLERR | libc::POLLHUP) != 0 {

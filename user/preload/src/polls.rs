@@ -6,7 +6,7 @@ use std::slice;
 
 use base::Instant;
 use libc::{fd_set, nfds_t, pollfd, sigset_t, size_t, timespec, timeval};
-use posix::{Events, Result};
+use posix::{Errno, Events, Result};
 
 use crate::answer;
 use crate::next;
@@ -123,7 +123,11 @@ pub unsafe extern "C" fn ppoll(
     // SAFETY: **Caller**.
     let limit = unsafe { timeout.as_ref() };
     let until = limit.map(|limit| later(nanos_of(limit.tv_sec, limit.tv_nsec.unsigned_abs())));
-    answer::number(poll_all(all, until, mask).map(|count| count as c_int))
+    let found = poll_all(all, until, mask).map(|count| count as c_int);
+    // SAFETY: **Caller**.
+    answer::number_or(found, || unsafe {
+        next::ppoll.get()(at, count, timeout, mask)
+    })
 }
 
 /// `poll(2)`.
@@ -266,9 +270,11 @@ pub unsafe extern "C" fn select(
     let nanos =
         limit.map(|limit| nanos_of(limit.tv_sec, limit.tv_usec.unsigned_abs() * NANOS_PER_MICRO));
     match select_ours(&mut sets, numbers, nanos, ptr::null()) {
-        Some(found) => answer::number(found.map(|count| count as c_int)),
+        Some(found) if found != Err(Errno::MOVED) => {
+            answer::number(found.map(|count| count as c_int))
+        }
         // SAFETY: **Caller**.
-        None => unsafe { next::select.get()(count, read, write, except, timeout) },
+        _ => unsafe { next::select.get()(count, read, write, except, timeout) },
     }
 }
 
@@ -292,8 +298,10 @@ pub unsafe extern "C" fn pselect(
     let limit = unsafe { timeout.as_ref() };
     let nanos = limit.map(|limit| nanos_of(limit.tv_sec, limit.tv_nsec.unsigned_abs()));
     match select_ours(&mut sets, numbers, nanos, mask) {
-        Some(found) => answer::number(found.map(|count| count as c_int)),
+        Some(found) if found != Err(Errno::MOVED) => {
+            answer::number(found.map(|count| count as c_int))
+        }
         // SAFETY: **Caller**.
-        None => unsafe { next::pselect.get()(count, read, write, except, timeout, mask) },
+        _ => unsafe { next::pselect.get()(count, read, write, except, timeout, mask) },
     }
 }

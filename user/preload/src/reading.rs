@@ -22,7 +22,9 @@ pub unsafe extern "C" fn read(number: c_int, to: *mut c_void, len: size_t) -> ss
     }
     // SAFETY: **Caller**.
     let mut pieces = [unsafe { memory::piece_mut(to, len) }];
-    answer::count(transfer::receive(number, &mut pieces, 0).map(|received| received.count))
+    let received = transfer::receive(number, &mut pieces, 0).map(|received| received.count);
+    // SAFETY: **Caller**.
+    answer::count_or(received, || unsafe { next::read.get()(number, to, len) })
 }
 
 /// `read(2)` of a program that was built to have its memory checked.
@@ -61,7 +63,11 @@ pub unsafe extern "C" fn readv(number: c_int, at: *const iovec, count: c_int) ->
     // SAFETY: **Caller**.
     let pieces = unsafe { memory::pieces_mut(at, usize::try_from(count).unwrap_or(usize::MAX)) };
     let received = pieces.and_then(|mut pieces| transfer::receive(number, &mut pieces, 0));
-    answer::count(received.map(|received| received.count))
+    let again = || {
+        // SAFETY: **Caller**.
+        unsafe { next::readv.get()(number, at, count) }
+    };
+    answer::count_or(received.map(|received| received.count), again)
 }
 
 /// `recv(2)`.
@@ -113,8 +119,12 @@ pub unsafe extern "C" fn recvfrom(
         // SAFETY: **Caller**.
         return unsafe { next::recvfrom.get()(number, to, len, flags, name, name_len) };
     }
+    let again = || {
+        // SAFETY: **Caller**.
+        unsafe { next::recvfrom.get()(number, to, len, flags, name, name_len) }
+    };
     if let Some(thrown) = transfer::throw_away(number, len, flags) {
-        return answer::count(thrown);
+        return answer::count_or(thrown, again);
     }
     // SAFETY: **Caller**.
     let mut pieces = [unsafe { memory::piece_mut(to, len) }];
@@ -131,7 +141,7 @@ pub unsafe extern "C" fn recvfrom(
         }
         Ok(received.count)
     });
-    answer::count(received)
+    answer::count_or(received, again)
 }
 
 /// `recvfrom(2)` of a program that was built to have its memory checked.
@@ -181,5 +191,8 @@ pub unsafe extern "C" fn recvmsg(number: c_int, header: *mut msghdr, flags: c_in
         message.msg_flags = received.flags;
         received.count
     });
-    answer::count(told)
+    // SAFETY: **Caller**.
+    answer::count_or(told, || unsafe {
+        next::recvmsg.get()(number, header, flags)
+    })
 }

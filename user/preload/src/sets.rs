@@ -58,7 +58,10 @@ pub unsafe extern "C" fn epoll_ctl(
     }
     // SAFETY: **Caller**.
     let watch = (!event.is_null()).then(|| watch_of(&unsafe { ptr::read_unaligned(event) }));
-    answer::done(control(set, operation, number, watch))
+    let done = control(set, operation, number, watch);
+    // SAFETY: **Caller**.
+    let again = || unsafe { next::epoll_ctl.get()(set, operation, number, event) };
+    answer::done_or(done, again)
 }
 
 fn watch_of(event: &epoll_event) -> Watch {
@@ -131,9 +134,11 @@ pub unsafe extern "C" fn epoll_pwait(
         return unsafe { next::epoll_pwait.get()(set, events, most, timeout_ms, mask) };
     }
     // SAFETY: **Caller**: there is room for so many.
-    let events = unsafe { slice::from_raw_parts_mut(events, room) };
-    let found = wait(set, events, u64::try_from(timeout_ms).ok(), mask);
-    answer::number(found.map(|count| count as c_int))
+    let told = unsafe { slice::from_raw_parts_mut(events, room) };
+    let found = wait(set, told, u64::try_from(timeout_ms).ok(), mask);
+    // SAFETY: **Caller**.
+    let again = || unsafe { next::epoll_pwait.get()(set, events, most, timeout_ms, mask) };
+    answer::number_or(found.map(|count| count as c_int), again)
 }
 
 fn wait(

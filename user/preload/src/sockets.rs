@@ -99,7 +99,9 @@ pub unsafe extern "C" fn bind(number: c_int, name: *const sockaddr, len: socklen
     });
     match ours {
         // SAFETY: **Caller**.
-        None | Some(Ok(false)) => unsafe { next::bind.get()(number, name, len) },
+        None | Some(Ok(false) | Err(Errno::MOVED)) => unsafe {
+            next::bind.get()(number, name, len)
+        },
         Some(outcome) => answer::done(outcome.map(drop)),
     }
 }
@@ -115,7 +117,8 @@ pub extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().listen(&open, backlog.cast_unsigned())
     });
-    answer::done(listened)
+    // SAFETY: no memory is passed.
+    answer::done_or(listened, || unsafe { next::listen.get()(number, backlog) })
 }
 
 /// `accept(2)`.
@@ -147,7 +150,9 @@ pub unsafe extern "C" fn accept4(
         // SAFETY: **Caller**.
         unsafe { memory::tell_name(at, len_at, peer) }.map(|()| new)
     });
-    answer::number(accepted)
+    // SAFETY: **Caller**.
+    let again = || unsafe { next::accept4.get()(number, at, len_at, flags) };
+    answer::number_or(accepted, again)
 }
 
 fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
@@ -191,7 +196,9 @@ pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: sock
     });
     match ours {
         // SAFETY: **Caller**.
-        None | Some(Ok(false)) => unsafe { next::connect.get()(number, name, len) },
+        None | Some(Ok(false) | Err(Errno::MOVED)) => unsafe {
+            next::connect.get()(number, name, len)
+        },
         Some(outcome) => answer::done(outcome.map(drop)),
     }
 }
@@ -229,7 +236,8 @@ pub extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().shutdown(&open, direction)
     });
-    answer::done(shut)
+    // SAFETY: no memory is passed.
+    answer::done_or(shut, || unsafe { next::shutdown.get()(number, how) })
 }
 
 /// Which end of a connection.
@@ -263,7 +271,11 @@ pub unsafe extern "C" fn getsockname(
     }
     let name = name_of(number, End::Ours);
     // SAFETY: **Caller**.
-    answer::done(name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) }))
+    let told = name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) });
+    // SAFETY: **Caller**.
+    answer::done_or(told, || unsafe {
+        next::getsockname.get()(number, at, len_at)
+    })
 }
 
 /// `getpeername(2)`.
@@ -282,7 +294,11 @@ pub unsafe extern "C" fn getpeername(
     }
     let name = name_of(number, End::Peers);
     // SAFETY: **Caller**.
-    answer::done(name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) }))
+    let told = name.and_then(|name| unsafe { memory::tell_name(at, len_at, name) });
+    // SAFETY: **Caller**.
+    answer::done_or(told, || unsafe {
+        next::getpeername.get()(number, at, len_at)
+    })
 }
 
 /// `getsockopt(2)`.
@@ -304,7 +320,7 @@ pub unsafe extern "C" fn getsockopt(
     });
     match ours {
         // SAFETY: **Caller**.
-        None | Some(Ok(None)) => unsafe {
+        None | Some(Ok(None) | Err(Errno::MOVED)) => unsafe {
             next::getsockopt.get()(number, level, name, value, len_at)
         },
         Some(Err(error)) => answer::done(Err(error)),
@@ -359,7 +375,9 @@ pub unsafe extern "C" fn setsockopt(
         let value = made.as_ref().map_or(given, |made| made.as_slice());
         held.host().set_option(&open, level, name, value)
     });
-    answer::done(set)
+    // SAFETY: **Caller**.
+    let again = || unsafe { next::setsockopt.get()(number, level, name, value, len) };
+    answer::done_or(set, again)
 }
 
 /// What the kernel has made of a number that a program asked for.

@@ -2,17 +2,17 @@
 
 use std::ffi::c_int;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base::Instant;
 use posix::{Errno, Heirloom, Host, Link, Result};
 use rt::{AnyIo, Clock};
-use sietch_io::{Doorbell, Queue, QueueConfig};
+use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
-use crate::patience::Bells;
-use crate::{config, keeper};
+use crate::patience::{Bells, close_own, make_bell};
+use crate::{config, control, keeper};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);
@@ -46,11 +46,18 @@ enum Hosting {
     /// In a child: one is opened when a socket is used that it may have.
     Inherited,
     Open(Box<Host<Port>>),
+    /// All sockets are a newer library's, which stands behind us.
+    Moved,
 }
 
 /// What the lock guards.
 pub struct State {
     hosting: Hosting,
+    /// Of an open host: what ends the keeper's sleep, and where an operator asks for an exchange.
+    keeper_bell: c_int,
+    pub control: Option<OwnedFd>,
+    /// The queue is one beside the parent's.
+    pub is_childs: bool,
     /// Sockets of the parent's that are opened again when they are used.
     heirlooms: Vec<Heirloom>,
     pub bells: Bells,
@@ -59,6 +66,9 @@ pub struct State {
 
 static STATE: Mutex<State> = Mutex::new(State {
     hosting: Hosting::Unopened,
+    keeper_bell: -1,
+    control: None,
+    is_childs: false,
     heirlooms: Vec::new(),
     bells: Bells::new(),
     clock: Clock::new(),
@@ -85,12 +95,13 @@ pub struct Held(MutexGuard<'static, State>);
 impl Held {
     /// Waits for it.
     ///
-    /// Errors: `NETWORK_DOWN` without a host.
+    /// Errors: `NETWORK_DOWN` without a host, `MOVED` if it is a newer library's.
     #[inline]
     pub fn wait() -> Result<Self> {
         let state = lock();
         match state.hosting {
             Hosting::Open(_) => Ok(Self(state).at_this_time()),
+            Hosting::Moved => Err(Errno::MOVED),
             _ => Err(Errno::NETWORK_DOWN),
         }
     }
@@ -100,7 +111,7 @@ impl Held {
         let config = config::get()?;
         let mut state = lock();
         if let Hosting::Unopened = state.hosting {
-            state.hosting = open(config);
+            state.open(config);
         }
         match state.hosting {
             Hosting::Open(_) => Some(Self(state).at_this_time()),
@@ -148,27 +159,101 @@ impl Drop for Held {
     }
 }
 
-fn open(config: &QueueConfig) -> Hosting {
-    match Queue::open(config) {
-        Ok(queue) => {
-            let (doorbell, station) = queue.into_parts();
-            for descriptor in doorbell.descriptors() {
-                numbers::set(descriptor.as_raw_fd(), Whose::Library);
-            }
-            let revocation = doorbell.revocation().map(|file| file.as_raw_fd());
-            keeper::start(doorbell.as_fd().as_raw_fd(), revocation);
-            let host = Host::new(Port(doorbell), station, config.address, config.ring_entries);
-            Hosting::Open(Box::new(host))
-        }
-        Err(error) => {
-            let link = &config.link;
-            eprintln!("libsietch: {link}: {error}; the kernel's sockets are used.");
-            Hosting::Refused
-        }
+fn open(config: &QueueConfig) -> io::Result<Box<Host<Port>>> {
+    let (doorbell, station) = Queue::open(config)?.into_parts();
+    for descriptor in doorbell.descriptors() {
+        numbers::set(descriptor.as_raw_fd(), Whose::Library);
     }
+    let host = Host::new(Port(doorbell), station, config.address, config.ring_entries);
+    Ok(Box::new(host))
 }
 
 impl State {
+    /// Opens a host, whatever there was.
+    fn open(&mut self, config: &QueueConfig) {
+        self.hosting = match open(config) {
+            Ok(host) => Hosting::Open(host),
+            Err(error) => {
+                let link = &config.link;
+                eprintln!("libsietch: {link}: {error}; the kernel's sockets are used.");
+                Hosting::Refused
+            }
+        };
+        self.start_threads();
+    }
+
+    /// Starts what looks after a host, and listens to operators.
+    pub fn start_threads(&mut self) {
+        let Hosting::Open(host) = &self.hosting else {
+            return;
+        };
+        let doorbell = &host.link().0;
+        let revocation = doorbell.revocation().map(|file| file.as_raw_fd());
+        let descriptor = doorbell.as_fd().as_raw_fd();
+        self.keeper_bell = make_bell().unwrap_or(-1);
+        keeper::start(descriptor, revocation, self.keeper_bell);
+        self.control = control::start();
+    }
+
+    /// In a newer library: opens a host that nobody uses before [`start_threads`](Self::start_threads).
+    ///
+    /// Errors: those of the system; `ResourceBusy` where there was a host.
+    pub fn open_quietly(&mut self, config: &QueueConfig) -> io::Result<()> {
+        let Hosting::Unopened = self.hosting else {
+            return Err(io::ErrorKind::ResourceBusy.into());
+        };
+        self.hosting = Hosting::Open(open(config)?);
+        Ok(())
+    }
+
+    /// And gives it up: there was none.
+    pub fn close_quietly(&mut self) {
+        numbers::give_up();
+        self.hosting = Hosting::Unopened;
+    }
+
+    /// Has the keeper look at once, or no more.
+    pub fn ring_keeper(&mut self, is_ringing: bool) {
+        let mut count = 1_u64;
+        let call = match is_ringing {
+            true => libc::SYS_write,
+            false => libc::SYS_read,
+        };
+        // SAFETY: **Ours**, or no descriptor; eight bytes of `count` are read or written.
+        unsafe { libc::syscall(call, self.keeper_bell, &raw mut count, size_of::<u64>()) };
+    }
+
+    /// Ends this library's part: its numbers are a newer one's, and so is the link when this returns. Frames that came
+    /// to its queue until then go to `hear`. What is left has nothing to do, and takes time to be dropped.
+    pub fn move_on(&mut self, hear: impl FnOnce(Vec<Vec<u8>>)) -> Option<Station<AnyIo>> {
+        numbers::give_up();
+        let mut left = None;
+        if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Moved) {
+            let frames = host.take_frames();
+            let (port, station) = host.into_parts();
+            // From here on frames come to the newer library's queue.
+            drop(port);
+            hear(frames);
+            left = Some(station);
+        }
+        self.control = None;
+        self.bells = Bells::new();
+        // The keeper's own wait is over.
+        close_own(std::mem::replace(&mut self.keeper_bell, -1));
+        left
+    }
+
+    /// The number of the queue; `None` of a card.
+    pub fn queue(&self) -> Option<u16> {
+        match &self.hosting {
+            Hosting::Open(host) => match &host.link().0 {
+                Doorbell::Socket(socket) => Some(socket.queue()),
+                Doorbell::Card(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The host, if there is one.
     pub fn host(&mut self) -> Option<&mut Host<Port>> {
         match &mut self.hosting {
@@ -185,6 +270,8 @@ impl State {
                 self.heirlooms.extend(host.heirlooms());
             }
             numbers::become_a_child();
+            self.control = None;
+            close_own(std::mem::replace(&mut self.keeper_bell, -1));
             let (port, station) = host.into_parts();
             std::mem::forget(station);
             drop(port);
@@ -211,7 +298,8 @@ impl State {
     /// The host of a child, opened now if it was not yet.
     fn own_host(&mut self) -> Option<&mut Host<Port>> {
         if let (Hosting::Inherited, Some(config)) = (&self.hosting, config::get()) {
-            self.hosting = open(&config::further(config));
+            self.is_childs = true;
+            self.open(&config::further(config));
             if let Hosting::Open(host) = &mut self.hosting {
                 host.share_as_child();
             }

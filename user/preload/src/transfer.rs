@@ -3,9 +3,11 @@
 use std::ffi::c_int;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
+use std::ptr;
 
 use posix::{Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, Transport};
 
+use crate::next;
 use crate::numbers::{Whose, whose};
 use crate::patience::{Way, patiently};
 use crate::sockets::is_left_for_peer;
@@ -135,6 +137,21 @@ pub fn send(
     });
     match sent {
         Err(error) if from.done() == 0 => Err(error),
+        // A call that may wait sends all.
+        Err(Errno::MOVED) => Ok(Some(from.done() + send_rest(number, &mut from, flags))),
         _ => Ok(Some(from.done())),
     }
+}
+
+/// The program's sockets went over to a newer library in the middle of a call, which goes on there; how many bytes
+/// more were sent.
+#[cold]
+fn send_rest(number: c_int, from: &mut Gather<'_, '_>, flags: c_int) -> usize {
+    let mut rest = vec![0; from.left()];
+    from.take(&mut rest);
+    let (at, len) = (rest.as_ptr().cast(), rest.len());
+    // SAFETY: the bytes are ours, and as many as is said.
+    let sent = unsafe { next::sendto.get()(number, at, len, flags, ptr::null(), 0) };
+    // What is wrong is for the next call.
+    usize::try_from(sent).unwrap_or(0)
 }

@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::ptr;
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
-use posix::Result;
+use posix::{Errno, Result};
 
 use crate::answer;
 use crate::memory::{self, Name};
@@ -14,9 +14,14 @@ use crate::next;
 use crate::transfer::{self, is_ours};
 
 /// Sends where no peer is named, so that it stays ours.
-fn send_on(number: c_int, pieces: &[IoSlice<'_>], flags: c_int) -> ssize_t {
+fn send_on(
+    number: c_int,
+    pieces: &[IoSlice<'_>],
+    flags: c_int,
+    again: impl FnOnce() -> ssize_t,
+) -> ssize_t {
     let sent = transfer::send(number, pieces, flags, None).map(Option::unwrap_or_default);
-    answer::count(answer::broken_pipe(sent, flags))
+    answer::count_or(answer::broken_pipe(sent, flags), again)
 }
 
 /// `write(2)`.
@@ -30,7 +35,9 @@ pub unsafe extern "C" fn write(number: c_int, from: *const c_void, len: size_t) 
         return unsafe { next::write.get()(number, from, len) };
     }
     // SAFETY: **Caller**.
-    send_on(number, &[unsafe { memory::piece(from, len) }], 0)
+    let again = || unsafe { next::write.get()(number, from, len) };
+    // SAFETY: **Caller**.
+    send_on(number, &[unsafe { memory::piece(from, len) }], 0, again)
 }
 
 /// `writev(2)`.
@@ -45,7 +52,11 @@ pub unsafe extern "C" fn writev(number: c_int, at: *const iovec, count: c_int) -
     }
     // SAFETY: **Caller**.
     match unsafe { memory::pieces(at, usize::try_from(count).unwrap_or(usize::MAX)) } {
-        Ok(pieces) => send_on(number, &pieces, 0),
+        Ok(pieces) => {
+            // SAFETY: **Caller**.
+            let again = || unsafe { next::writev.get()(number, at, count) };
+            send_on(number, &pieces, 0, again)
+        }
         Err(error) => answer::count(Err(error)),
     }
 }
@@ -85,9 +96,12 @@ pub unsafe extern "C" fn sendto(
         transfer::send(number, &[unsafe { memory::piece(from, len) }], flags, to)
     });
     match ours.and_then(Result::transpose) {
-        Some(sent) => answer::count(answer::broken_pipe(sent, flags)),
+        Some(Ok(sent)) => answer::count(Ok(sent)),
+        Some(Err(error)) if error != Errno::MOVED => {
+            answer::count(answer::broken_pipe(Err(error), flags))
+        }
         // SAFETY: **Caller**.
-        None => unsafe { next::sendto.get()(number, from, len, flags, name, name_len) },
+        _ => unsafe { next::sendto.get()(number, from, len, flags, name, name_len) },
     }
 }
 
@@ -120,8 +134,11 @@ pub unsafe extern "C" fn sendmsg(number: c_int, header: *const msghdr, flags: c_
         transfer::send(number, &pieces, flags, to)
     });
     match ours.and_then(Result::transpose) {
-        Some(sent) => answer::count(answer::broken_pipe(sent, flags)),
+        Some(Ok(sent)) => answer::count(Ok(sent)),
+        Some(Err(error)) if error != Errno::MOVED => {
+            answer::count(answer::broken_pipe(Err(error), flags))
+        }
         // SAFETY: **Caller**.
-        None => unsafe { next::sendmsg.get()(number, header, flags) },
+        _ => unsafe { next::sendmsg.get()(number, header, flags) },
     }
 }
