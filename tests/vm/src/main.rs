@@ -39,6 +39,7 @@ mod counters;
 mod datagrams;
 mod deafness;
 mod etcd;
+mod exchanged;
 mod exhaustion;
 mod figures;
 mod firmware;
@@ -242,6 +243,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, native_io::TESTS_OF_FRAMES),
         c_io::TESTS,
         bypass::TESTS,
+        exchanged::TESTS,
         once(setup, Cpus::Several, bypass::TESTS_OF_MORE),
         once(setup, Cpus::One, socket_programs::TESTS_OF_LOOPBACK),
         once(setup, Cpus::Several, socket_programs::TESTS_OF_LINK),
