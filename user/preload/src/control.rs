@@ -14,14 +14,25 @@ use std::time::Duration;
 use crate::exchange;
 use crate::keeper;
 use crate::numbers::{self, Whose};
+use crate::state;
 
 /// Bytes of a path (PATH_MAX).
 const PATH_MAX: u64 = 4096;
 /// Who asks says what within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Runs when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REGISTER: extern "C" fn() = register;
+
+extern "C" fn register() {
+    // Nobody has before.
+    state::CONTROL.set(start).ok();
+}
+
 /// Listens, on a thread of its own; `None` if it cannot: then nobody can ask.
-pub fn start() -> Option<OwnedFd> {
+fn start() -> Option<OwnedFd> {
     let name = SocketAddr::from_abstract_name(format!("sietch-{}", process::id())).ok()?;
     let listener = OwnedFd::from(UnixListener::bind_addr(&name).ok()?);
     let number = listener.as_raw_fd();

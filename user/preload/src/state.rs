@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
 use posix::{Errno, Heirloom, Host, Link, Result};
@@ -12,7 +12,7 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
-use crate::{config, control, keeper};
+use crate::{config, keeper};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);
@@ -73,6 +73,9 @@ static STATE: Mutex<State> = Mutex::new(State {
     bells: Bells::new(),
     clock: Clock::new(),
 });
+
+/// What listens to operators, given before `main`.
+pub static CONTROL: OnceLock<fn() -> Option<OwnedFd>> = OnceLock::new();
 
 /// The time, for who has not got the lock.
 pub fn now() -> Instant {
@@ -192,7 +195,7 @@ impl State {
         let descriptor = doorbell.as_fd().as_raw_fd();
         self.keeper_bell = make_bell().unwrap_or(-1);
         keeper::start(descriptor, revocation, self.keeper_bell);
-        self.control = control::start();
+        self.control = CONTROL.get().and_then(|start| start());
     }
 
     /// In a newer library: opens a host that nobody uses before [`start_threads`](Self::start_threads).
