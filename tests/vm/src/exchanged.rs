@@ -268,7 +268,7 @@ fn serves_on(setup: &Setup) -> Result<(), String> {
             return Err(format!("{line}: a value is lost"));
         }
     }
-    // Another process has a queue of the link, so the newer library has none for itself.
+    // All that has left the way open.
     exchange(&mut shell, 1)?;
     redis.call(&["GET", "key"])?;
     benchmark(
