@@ -62,7 +62,7 @@ pub fn dispatch_of(frame: &Chain, is_ours: impl Fn(IpAddr) -> bool) -> Dispatch 
 }
 
 /// Of the first bytes of a frame that has `len`.
-fn of_bytes(frame: &[u8], len: usize, is_ours: impl Fn(IpAddr) -> bool) -> Dispatch {
+pub(crate) fn of_bytes(frame: &[u8], len: usize, is_ours: impl Fn(IpAddr) -> bool) -> Dispatch {
     let Some((header, packet)) = frame.split_at_checked(ETHERNET) else {
         return Dispatch::Flow;
     };

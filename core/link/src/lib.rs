@@ -52,6 +52,7 @@ pub mod cpus;
 pub mod dispatch;
 pub mod elastic;
 pub mod fanout;
+pub mod filters;
 pub mod flow;
 pub mod group;
 mod headers;

@@ -22,12 +22,16 @@
 //! groups, fragments behind the first (whoever has the first can put them together; the others forget them). But what
 //! all would answer goes to the lowest queue alone: questions of ARP and echo requests.
 //!
+//! A queue *with a filter* ([`filters`](crate::filters)) is outside of all this: it gets what its filter admits, and
+//! copies of messages between neighbours that concern it, before anybody else is asked. While all queues are such, what no
+//! filter admits is the stack's.
+//!
 //! Hashes are compared queue by queue (rendezvous hashing), so a queue that comes or goes moves no flow but those that
 //! it gets or had.
 //!
 //! # Invariants
 //! - Only what a queue *sends* begins or ends a flow: who guesses a flow's ports can neither move nor forget it.
-//! - While there is one queue nothing is looked at and nothing remembered.
+//! - While there is one queue, and it has no filter, nothing is looked at and nothing remembered.
 //!
 //! # Bounds
 //! [`QUEUES_MAX`] queues; [`flows::FLOWS_MAX`] flows, and what becomes of more stands there.
@@ -44,6 +48,8 @@ use base::{Instant, NoMemory};
 use mbuf::Chain;
 use wire::{ArpOperation, ArpRepr, EtherType, TcpFlags};
 
+use crate::dispatch::{self, Dispatch};
+use crate::filters::{Message, Predicate, innermost};
 use crate::headers::{Header, ICMP, Packet, Piece, TCP, number_of, with_window};
 pub use flows::FLOWS_MAX;
 use flows::{Flow, Flows};
@@ -57,10 +63,30 @@ pub const QUEUES_MAX: u16 = 16;
 pub enum Target {
     /// To this queue.
     Queue(u16),
-    /// A copy to each.
+    /// A copy to each that has no filter.
     All,
+    /// To the link's stack: each queue has a filter, and none admits it.
+    Stack,
+    /// A copy to each of these.
+    Copies(Listeners),
     /// To nobody: it opens a connection, and no queue takes new ones.
     Nobody,
+}
+
+/// Who get copies of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Listeners {
+    /// A bit for each queue.
+    pub queues: u16,
+    /// The link's stack too.
+    pub with_stack: bool,
+}
+
+impl Listeners {
+    /// Whether a queue is one of them.
+    pub const fn has(self, queue: u16) -> bool {
+        self.queues & bit(queue) != 0
+    }
 }
 
 probes::counters! {
@@ -78,6 +104,10 @@ probes::counters! {
         Lowest = "steered_lowest",
         /// All queues got it.
         All = "steered_all",
+        /// Its filter admits it.
+        Filter = "steered_filter",
+        /// It is between neighbours, and concerns the queue's filter.
+        Heard = "steered_heard",
     }
 }
 
@@ -85,7 +115,11 @@ probes::counters! {
 #[derive(Debug)]
 pub struct Queues {
     key: [u64; 2],
-    /// A bit for each queue that there is.
+    /// Filters, by queue.
+    filters: [Option<Predicate>; QUEUES_MAX as usize],
+    /// A bit for each queue with a filter.
+    filtered: u16,
+    /// A bit for each queue without one.
     members: u16,
     /// And for those that take new flows.
     takers: u16,
@@ -108,6 +142,8 @@ impl Queues {
     pub fn new(key: [u64; 2]) -> Result<Self, NoMemory> {
         Ok(Self {
             key,
+            filters: [None; QUEUES_MAX as usize],
+            filtered: 0,
             members: 0,
             takers: 0,
             elder: None,
@@ -124,13 +160,36 @@ impl Queues {
         }
         self.members |= bit(queue);
         self.takers |= bit(queue);
+        self.reset_counts(queue);
+    }
+
+    /// A queue has come that has a filter. No other filter of the link may cross it.
+    pub fn join_filtered(&mut self, queue: u16, receives: Predicate) {
+        if let Some(place) = self.filters.get_mut(usize::from(queue)) {
+            *place = Some(receives);
+            self.filtered |= bit(queue);
+            self.reset_counts(queue);
+        }
+    }
+
+    fn reset_counts(&mut self, queue: u16) {
         if let Some(counts) = self.counts.get_mut(usize::from(queue)) {
             *counts = SteeredCounts::default();
         }
     }
 
+    /// Whether each queue that there is has a filter.
+    pub fn are_all_filtered(&self) -> bool {
+        self.members == 0
+    }
+
     /// A queue has gone, and its flows are nobody's.
     pub fn leave(&mut self, queue: u16) {
+        if self.filtered & bit(queue) != 0 {
+            self.filtered &= !bit(queue);
+            self.filters.get_mut(usize::from(queue)).map(Option::take);
+            return;
+        }
         self.members &= !bit(queue);
         self.takers &= !bit(queue);
         self.elder = self.elder.filter(|elder| *elder != queue);
@@ -172,18 +231,22 @@ impl Queues {
 
     /// Says for whom a received frame is.
     pub fn receive(&mut self, frame: &Chain, now: Instant) -> Target {
-        if self.members == self.takers
+        if self.filtered == 0
+            && self.members == self.takers
             && let Some(only) = self.only()
         {
             return Target::Queue(only);
         }
         let len = frame.len();
-        with_window(frame, |bytes| self.target_of(bytes, len, now))
+        with_window(frame, |bytes| match self.filtered {
+            0 => self.target_of(bytes, len, now),
+            _ => self.target_among_filters(bytes, len, now),
+        })
     }
 
     /// A queue sends a frame.
     pub fn send(&mut self, queue: u16, frame: &Chain, now: Instant) {
-        if self.only().is_none() {
+        if self.members & bit(queue) != 0 && self.only().is_none() {
             let len = frame.len();
             with_window(frame, |bytes| self.learn(queue, bytes, len, now));
         }
@@ -208,6 +271,63 @@ impl Queues {
         } else {
             self.flows.end(flow);
         }
+    }
+
+    fn target_among_filters(&mut self, bytes: &[u8], len: usize, now: Instant) -> Target {
+        let header = Header::parse(bytes).filter(|header| !header.is_tagged);
+        let packet = header.and_then(|header| Packet::parse(&header, bytes, len));
+        if let Some(queue) = packet.and_then(|packet| self.admitting(&packet, bytes, len)) {
+            return self.to(queue, Steered::Filter);
+        }
+        let message = header.and_then(|header| Message::parse(&header, packet.as_ref(), bytes));
+        let heard = message.map_or(0, |message| self.hearing(&message));
+        let rest = match (self.members, self.only()) {
+            (0, _) => Target::Stack,
+            (takers, Some(only)) if takers == self.takers => Target::Queue(only),
+            _ => self.target_of(bytes, len, now),
+        };
+        self.with_listeners(rest, heard)
+    }
+
+    /// The queue whose filter admits a packet, or what it is about.
+    fn admitting(&self, packet: &Packet, frame: &[u8], len: usize) -> Option<u16> {
+        let of = |packet: &Packet| {
+            let by_queue = (0..).zip(&self.filters);
+            let there = by_queue.filter_map(|(queue, filter)| Some((queue, (*filter)?)));
+            innermost(there, |filter| filter.admits_received(packet))
+        };
+        match dispatch::of_bytes(frame, len, |_| false) {
+            Dispatch::IcmpError(quoted) if quoted.dst == packet.dst => of(&quoted),
+            _ => None,
+        }
+        .or_else(|| of(packet))
+    }
+
+    /// A bit for each queue whose filter hears a message.
+    fn hearing(&mut self, message: &Message) -> u16 {
+        let mut heard = 0;
+        for ((queue, filter), counts) in (0..).zip(&self.filters).zip(&mut self.counts) {
+            if filter.is_some_and(|filter| filter.hears(message)) {
+                counts.count(Steered::Heard);
+                heard |= bit(queue);
+            }
+        }
+        heard
+    }
+
+    /// The same, with copies to more queues.
+    fn with_listeners(&self, target: Target, heard: u16) -> Target {
+        let (queues, with_stack) = match target {
+            // Those without a filter, while others have one.
+            Target::All => (self.members, false),
+            _ if heard == 0 => return target,
+            Target::Queue(queue) => (bit(queue), false),
+            Target::Stack => (0, true),
+            Target::Nobody => (0, false),
+            Target::Copies(others) => (others.queues, others.with_stack),
+        };
+        let queues = queues | heard;
+        Target::Copies(Listeners { queues, with_stack })
     }
 
     fn target_of(&mut self, bytes: &[u8], len: usize, now: Instant) -> Target {
