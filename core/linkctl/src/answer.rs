@@ -58,6 +58,10 @@ pub enum Answer {
     },
     /// What a flow has carried.
     FlowStatistics(Statistics),
+    /// The filters of a link, in the order in which they were made.
+    Filters(Vec<FilterRow>),
+    /// The queues of a link that programs have, in their order.
+    Doorbells(Vec<DoorbellRow>),
     /// It is not done, and nothing has changed.
     Refused(Refusal),
 }
@@ -92,6 +96,8 @@ pub enum Refusal {
     Link(LinkError),
     /// The stack refuses.
     Address(AddressError),
+    /// The link has no filter of that number.
+    NoSuchFilter,
 }
 
 /// Why a stack does not take or give up an address or a route.
@@ -229,6 +235,48 @@ pub struct FlowRow {
     pub props: FlowProps,
 }
 
+/// A filter over a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FilterRow {
+    /// Its number.
+    pub id: u32,
+    /// The queue that somebody has by it.
+    pub queue: Option<u16>,
+    /// The process that took the queue.
+    pub process: Option<u32>,
+    /// Its user.
+    pub user: Option<u32>,
+    /// What may be received.
+    pub receives: String,
+    /// What may be sent.
+    pub sends: String,
+    /// Frames that the queue got because of it.
+    pub hits: u64,
+    /// Frames that were not to leave.
+    pub refused: u64,
+}
+
+/// A queue that a program has.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DoorbellRow {
+    /// Which one.
+    pub queue: u16,
+    /// The process that took it.
+    pub process: u32,
+    /// Somebody waits and is woken by the next frame.
+    pub is_armed: bool,
+    /// How often somebody was.
+    pub wakes: u64,
+    /// Entries that wait in the ring of received frames; `None` without it.
+    pub rx: Option<u32>,
+    /// Chunks that are to be filled.
+    pub fill: Option<u32>,
+    /// Frames that are to be sent.
+    pub tx: Option<u32>,
+    /// Chunks whose frames are sent.
+    pub completion: Option<u32>,
+}
+
 /// `ipackets rbytes ierrors opackets obytes oerrors`: frames and bytes received, frames
 /// lost, and the same for what was sent.
 pub type Statistics = [u64; 6];
@@ -245,6 +293,8 @@ choice!(Answer {
     8 => Refused(refusal),
     9 => Kstats { blocks, next },
     10 => Drops { rows, next },
+    11 => Filters(rows),
+    12 => Doorbells(rows),
 });
 choice!(Refusal {
     0 => Malformed,
@@ -255,6 +305,7 @@ choice!(Refusal {
     5 => Setting { name, error },
     6 => Link(error),
     7 => Address(error),
+    8 => NoSuchFilter,
 });
 choice!(AddressError {
     0 => NoInterface,
@@ -311,5 +362,25 @@ record!(FlowRow {
     link,
     rule,
     props
+});
+record!(FilterRow {
+    id,
+    queue,
+    process,
+    user,
+    receives,
+    sends,
+    hits,
+    refused
+});
+record!(DoorbellRow {
+    queue,
+    process,
+    is_armed,
+    wakes,
+    rx,
+    fill,
+    tx,
+    completion
 });
 message!(Answer);

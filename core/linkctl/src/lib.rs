@@ -49,8 +49,8 @@ mod serve;
 mod tests;
 
 pub use answer::{
-    AddressError, Answer, DropRow, FlowRow, GroupRow, Kstat, KstatBlock, LinkRow, PropRow, Refusal,
-    Statistics,
+    AddressError, Answer, DoorbellRow, DropRow, FilterRow, FlowRow, GroupRow, Kstat, KstatBlock,
+    LinkRow, PropRow, Refusal, Statistics,
 };
 pub use bytes::{Malformed, TooLong};
 pub use record::{BadField, NO_ROUTER, Record};

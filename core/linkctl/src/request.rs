@@ -139,6 +139,23 @@ pub enum Request {
     AddRoute(RouteOf),
     /// Takes it away.
     RemoveRoute(RouteOf),
+    /// The filters of a link; answered by `Answer::Filters`.
+    Filters {
+        /// Which link.
+        link: String,
+    },
+    /// Takes a filter from whoever holds it.
+    DeleteFilter {
+        /// Its link.
+        link: String,
+        /// Which one.
+        id: u32,
+    },
+    /// The programs that have queues of a link; answered by `Answer::Doorbells`.
+    Doorbells {
+        /// Which link.
+        link: String,
+    },
 }
 
 /// An address with its network.
@@ -182,6 +199,8 @@ impl Request {
                 | Self::Drops { .. }
                 | Self::Flows { .. }
                 | Self::FlowStatistics { .. }
+                | Self::Filters { .. }
+                | Self::Doorbells { .. }
         )
     }
 }
@@ -246,6 +265,9 @@ choice!(Request {
     20 => RemoveAddress(address),
     21 => AddRoute(route),
     22 => RemoveRoute(route),
+    23 => Filters { link },
+    24 => DeleteFilter { link, id },
+    25 => Doorbells { link },
 });
 choice!(NewMac { 0 => Given(mac), 1 => Random { prefix } });
 record!(Setting { name, value });

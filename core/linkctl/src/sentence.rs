@@ -29,6 +29,7 @@ fn refusal(refusal: &Refusal) -> String {
         Refusal::Setting { name, error } => format!("{name}: {}", link_error(*error)),
         Refusal::Link(error) => link_error(*error),
         Refusal::Address(error) => address_error(*error).into(),
+        Refusal::NoSuchFilter => "the link has no filter of that number".into(),
     }
 }
 

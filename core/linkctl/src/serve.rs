@@ -13,7 +13,7 @@ use link::lane::Lane;
 use link::steer::Fanout;
 use link::{LinkId, Links};
 
-use crate::answer::{AddressError, Answer, Refusal};
+use crate::answer::{AddressError, Answer, DoorbellRow, FilterRow, Refusal};
 use crate::request::{AddressOf, Request, RouteOf};
 
 mod change;
@@ -62,6 +62,15 @@ pub trait Shell {
 
     /// What the programs count that take a link's frames in its stack's place, by their queues.
     fn owner_counts(&mut self, link: &str) -> Vec<(u16, Vec<Kstat>)>;
+
+    /// The filters of a link.
+    fn filters(&mut self, link: &str) -> Vec<FilterRow>;
+
+    /// Takes a filter of a link from whoever holds it; false if there is none of that number.
+    fn revoke_filter(&mut self, link: &str, id: u32) -> bool;
+
+    /// The programs that have queues of a link.
+    fn doorbells(&mut self, link: &str) -> Vec<DoorbellRow>;
 }
 
 /// What a ring did, and what became of its frames on their way to other CPUs.
@@ -122,6 +131,18 @@ pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answe
             let bits = shell.random();
             shell.with_links(|links| change::create_vnic(links, vnic, bits))
         }
+        Request::Filters { link } => {
+            is_there(link, shell).map(|()| Answer::Filters(shell.filters(link)))
+        }
+        Request::DeleteFilter { link, id } => {
+            is_there(link, shell).and_then(|()| match shell.revoke_filter(link, *id) {
+                true => Ok(Answer::Done),
+                false => Err(Refusal::NoSuchFilter),
+            })
+        }
+        Request::Doorbells { link } => {
+            is_there(link, shell).map(|()| Answer::Doorbells(shell.doorbells(link)))
+        }
         Request::AddAddress(of) => done(shell.change_address(of, true)),
         Request::RemoveAddress(of) => done(shell.change_address(of, false)),
         Request::AddRoute(of) => done(shell.change_route(of, true)),
@@ -133,6 +154,10 @@ pub fn serve(request: &Request, rights: Rights, shell: &mut impl Shell) -> Answe
 
 fn done(changed: Result<(), AddressError>) -> Result<Answer, Refusal> {
     changed.map(|()| Answer::Done).map_err(Refusal::Address)
+}
+
+fn is_there(link: &str, shell: &mut impl Shell) -> Result<(), Refusal> {
+    shell.with_links(|links| find(links, link)).map(drop)
 }
 
 fn find(links: &Links, name: &str) -> Result<LinkId, Refusal> {

@@ -91,6 +91,44 @@ fn requests() -> Vec<Request> {
     ]
 }
 
+fn filter_requests() -> [Request; 3] {
+    let link = || "vnic1".into();
+    [
+        Request::Filters { link: link() },
+        Request::DeleteFilter {
+            link: link(),
+            id: u32::MAX,
+        },
+        Request::Doorbells { link: link() },
+    ]
+}
+
+fn filter_row(words: &str) -> FilterRow {
+    FilterRow {
+        id: u32::MAX,
+        queue: Some(15),
+        process: None,
+        user: Some(65534),
+        receives: words.into(),
+        sends: words.into(),
+        hits: u64::MAX,
+        refused: 1,
+    }
+}
+
+fn doorbell_row() -> DoorbellRow {
+    DoorbellRow {
+        queue: 15,
+        process: 7,
+        is_armed: true,
+        wakes: u64::MAX,
+        rx: None,
+        fill: Some(65536),
+        tx: Some(0),
+        completion: Some(1),
+    }
+}
+
 fn link_row(name: String) -> LinkRow {
     LinkRow {
         over: Some(name.clone()),
@@ -149,7 +187,7 @@ fn address_requests() -> [Request; 2] {
     ]
 }
 
-fn refusals() -> [Refusal; 12] {
+fn refusals() -> [Refusal; 13] {
     [
         Refusal::Malformed,
         Refusal::TooLong,
@@ -176,6 +214,7 @@ fn refusals() -> [Refusal; 12] {
         ))),
         Refusal::Link(LinkError::NotPromiscuous(link::promisc::NotSet)),
         Refusal::Address(crate::AddressError::NoRouter),
+        Refusal::NoSuchFilter,
     ]
 }
 
@@ -238,6 +277,8 @@ fn answers() -> Vec<Answer> {
             rows: rules.into_iter().map(row).collect(),
             next: None,
         },
+        Answer::Filters(vec![filter_row("local_ip=::1"), filter_row("")]),
+        Answer::Doorbells(vec![doorbell_row()]),
     ];
     all.extend(refusals().map(Answer::Refused));
     all
@@ -245,7 +286,8 @@ fn answers() -> Vec<Answer> {
 
 #[test]
 fn every_message_is_read_back_as_it_was_written() {
-    for request in requests().into_iter().chain(address_requests()) {
+    let others = address_requests().into_iter().chain(filter_requests());
+    for request in requests().into_iter().chain(others) {
         let bytes = request.encode().expect("short");
         assert_eq!(Request::decode(&bytes), Ok(request));
     }
@@ -369,10 +411,15 @@ fn the_longest_page_fits_in_a_message() {
     let mut props = vec![long(2048); 14];
     props.push(long(TEXT_BYTES_MAX));
     assert!(Answer::Props(props).encode().is_ok());
+    let end = "=ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/127,transport=sctp,local_port=65534-65535";
+    let filters = vec![filter_row(&end.repeat(2)); link::filters::FILTERS_MAX];
+    assert!(Answer::Filters(filters).encode().is_ok());
 }
 
 #[test]
 fn only_what_changes_something_is_a_change() {
     let lookers = requests().iter().filter(|one| !one.is_change()).count();
     assert_eq!(lookers, 8);
+    let changes = filter_requests().map(|one| one.is_change());
+    assert_eq!(changes, [false, true, false]);
 }

@@ -116,6 +116,11 @@ impl Receiver {
         }
     }
 
+    /// Entries of the rx and fill rings that wait for their other ends.
+    pub fn filled(&self, fill: &impl SharedMemory, ring: &impl SharedMemory) -> (u32, u32) {
+        (self.ring.filled(ring), self.fill.given(fill))
+    }
+
     /// How many frames had a place.
     pub fn placed(&self) -> u64 {
         self.placed

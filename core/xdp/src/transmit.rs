@@ -126,7 +126,12 @@ impl Sender {
         self.ring.given(ring) <= self.ring.entries() / 2
     }
 
-    /// Frames that the link took.
+    /// Entries of the tx and completion rings that wait for their other ends.
+    pub fn filled(&self, ring: &impl SharedMemory, completion: &impl SharedMemory) -> (u32, u32) {
+        (self.ring.given(ring), self.completion.filled(completion))
+    }
+
+    /// Frames that the link took, or that its program was not to send.
     pub fn sent(&self) -> u64 {
         self.sent
     }

@@ -35,9 +35,11 @@ pub enum Counted {
     MessageQueueBytes,
     /// Pages that are pinned for its AF_XDP sockets (RLIMIT_MEMLOCK).
     PinnedPages,
+    /// Filters over links (`docs/rings.md`).
+    LinkFilters,
 }
 
-const KINDS: usize = 9;
+const KINDS: usize = 10;
 
 /// The user has as many as may be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -254,6 +254,7 @@ fn netlink_level(number: u32) -> Option<Row> {
 
 /// Of our own (`docs/rings.md`), far from Linux's.
 const XDP_NEW_FLOWS: u32 = 0x5301;
+const XDP_FILTER: u32 = 0x5302;
 
 /// include/uapi/linux/if_xdp.h.
 fn xdp_level(number: u32) -> Option<Row> {
@@ -267,6 +268,7 @@ fn xdp_level(number: u32) -> Option<Row> {
         7 => return Some((Name::XdpStatistics, Layout::XdpStatistics)),
         8 => Name::XdpOptions,
         XDP_NEW_FLOWS => Name::XdpNewFlows,
+        XDP_FILTER => Name::XdpFilter,
         _ => return None,
     };
     Some((name, Layout::Int))

@@ -52,6 +52,11 @@ impl Pollee {
         }
     }
 
+    /// Whether somebody is to be told of what becomes ready.
+    pub fn is_observed(&self) -> bool {
+        self.count.load(Ordering::SeqCst) != 0
+    }
+
     fn notify_each(&self, events: Events) {
         self.observers
             .lock()

@@ -2,13 +2,13 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use link::counters::Kstat;
 use link::{RxChain, TxChain};
-use mach::sync::Spin;
+use mach::sync::{Once, Spin};
 use mbuf::TxFrame;
-use net::{FrameOwner, OwnedLink};
+use net::{Doorbell, FrameOwner, Outgoing, OwnedLink};
 use sockets::ring_memory::SharedPages;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
@@ -26,7 +26,13 @@ pub struct Endpoint {
     /// Without a ring what comes is dropped.
     receiving: Option<Receiving>,
     sending: Option<Sending>,
+    /// What may be sent; set once, and then never more than that.
+    filter: Once<Outgoing>,
     is_gone: AtomicBool,
+    /// The process that made it.
+    process: u32,
+    /// How often somebody who waited was woken for frames.
+    wakes: AtomicU64,
     /// Frames that came without a ring for them.
     unheard: Spin<Unheard>,
 }
@@ -91,9 +97,32 @@ impl Endpoint {
             umem: umem.clone(),
             receiving: receiving.map(|ring| Receiving::new(umem, fill, ring)),
             sending: sending.map(|ring| Sending::new(umem, ring, completion)),
+            filter: Once::new(),
             is_gone: AtomicBool::new(false),
+            process: task::current().process.id(),
+            wakes: AtomicU64::new(0),
             unheard: Spin::default(),
         })
+    }
+
+    /// From now on it sends what the filter admits.
+    ///
+    /// Errors: `Busy` if it has another one.
+    pub fn narrow(&self, filter: Outgoing) -> Result<()> {
+        self.filter.set(filter).map_err(|_| Error::Busy)?;
+        // What is being sent was looked at before.
+        self.settle();
+        Ok(())
+    }
+
+    /// Waits until nobody moves frames who began before.
+    fn settle(&self) {
+        if let Some(half) = &self.receiving {
+            drop(half.state.lock());
+        }
+        if let Some(half) = &self.sending {
+            drop(half.state.lock());
+        }
     }
 
     /// Sends what is in the ring now.
@@ -106,7 +135,7 @@ impl Endpoint {
         let sending = self.sending.as_ref().ok_or(Error::NoBuffers)?;
         self.check()?;
         for _ in 0..sending.ask() {
-            match sending.turn(&self.umem, link) {
+            match self.turn(sending, link) {
                 Sent::All => return Ok(()),
                 Sent::Nothing => break,
                 Sent::Some => sched::resched_point(),
@@ -172,6 +201,17 @@ impl Endpoint {
         told
     }
 
+    /// Sends some of what was asked for.
+    fn turn(&self, half: &Sending, link: &OwnedLink) -> Sent {
+        half.turn(&self.umem, link, &self.is_gone, self.filter.get())
+    }
+
+    fn wake_readers(&self) {
+        self.wakes
+            .fetch_add(u64::from(self.pollee.is_observed()), Relaxed);
+        self.pollee.notify(Events::READABLE);
+    }
+
     fn drop_batch(&self, link: &OwnedLink) {
         let mut unheard = self.unheard.lock();
         link.take(&mut unheard.frames);
@@ -184,15 +224,13 @@ impl FrameOwner for Endpoint {
     fn run(&self, link: &OwnedLink) -> bool {
         match &self.receiving {
             None => self.drop_batch(link),
-            Some(half) if half.take_batch(&self.umem, link) => {
-                self.pollee.notify(Events::READABLE);
-            }
+            Some(half) if half.take_batch(&self.umem, link, &self.is_gone) => self.wake_readers(),
             Some(_) => {}
         }
         let Some(half) = self.sending.as_ref().filter(|half| half.is_asked()) else {
             return false;
         };
-        let sent = half.turn(&self.umem, link);
+        let sent = self.turn(half, link);
         if sent != Sent::Nothing {
             self.pollee.notify(Events::WRITABLE);
         }
@@ -206,13 +244,39 @@ impl FrameOwner for Endpoint {
             ("ipackets", self.receiving.as_ref().map_or(0, received)),
             ("opackets", self.sending.as_ref().map_or(0, sent)),
         ];
+        let refused = self.filter.get().map(|filter| filter.refused());
+        let refused = refused.map(|count| ("tx_filtered", count));
         let told = self.statistics();
-        frames.into_iter().chain(told.named()).collect()
+        frames
+            .into_iter()
+            .chain(told.named())
+            .chain(refused)
+            .collect()
     }
 
     fn link_gone(&self) {
         self.is_gone.store(true, Relaxed);
+        self.settle();
         self.pollee.notify(Events::ERR);
+    }
+
+    fn doorbell(&self) -> Doorbell {
+        let received = self.receiving.as_ref().map(|half| {
+            let state = half.state.lock();
+            state.receiver.filled(&*half.fill, &*half.ring)
+        });
+        let sent = self.sending.as_ref().map(|half| {
+            let state = half.state.lock();
+            state.sender.filled(&*half.ring, &*half.completion)
+        });
+        let (rx, fill) = received.unzip();
+        let (tx, completion) = sent.unzip();
+        Doorbell {
+            process: self.process,
+            is_armed: self.pollee.is_observed(),
+            wakes: self.wakes.load(Relaxed),
+            filled: [rx, fill, tx, completion],
+        }
     }
 }
 
@@ -229,8 +293,11 @@ impl Receiving {
     }
 
     /// Copies a batch of frames into chunks; false if the program got none.
-    fn take_batch(&self, umem: &Umem, link: &OwnedLink) -> bool {
+    fn take_batch(&self, umem: &Umem, link: &OwnedLink, is_gone: &AtomicBool) -> bool {
         let ReceivingState { receiver, batch } = &mut *self.state.lock();
+        if is_gone.load(Relaxed) {
+            return false;
+        }
         link.take(batch);
         let mut has_some = false;
         for frame in batch.drain() {
@@ -270,13 +337,27 @@ impl Sending {
         self.state.lock().sender.asked() != 0
     }
 
-    /// Sends some of what was asked for.
-    fn turn(&self, umem: &Umem, link: &OwnedLink) -> Sent {
+    /// Sends some of what was asked for and `filter` admits: it looks at the copy that leaves.
+    fn turn(
+        &self,
+        umem: &Umem,
+        link: &OwnedLink,
+        is_gone: &AtomicBool,
+        filter: Option<&Outgoing>,
+    ) -> Sent {
         let SendingState { sender, frames } = &mut *self.state.lock();
+        if is_gone.load(Relaxed) {
+            return Sent::Nothing;
+        }
+        let mut refused = 0;
         let turn = sender.read(&*self.ring, &*self.completion, |frame| {
             let Some(chain) = umem.load(frame) else {
                 return false;
             };
+            if filter.is_some_and(|filter| !filter.admits(&chain)) {
+                refused += 1;
+                return true;
+            }
             frames.push(TxFrame {
                 chain,
                 ..TxFrame::default()
@@ -287,6 +368,8 @@ impl Sending {
         frames.clear();
         if is_taken {
             sender.complete(&*self.ring, &*self.completion, &turn);
+            // Else they are read again.
+            filter.inspect(|filter| filter.count_refused(refused));
         }
         match sender.asked() {
             0 => Sent::All,

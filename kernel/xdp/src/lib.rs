@@ -9,6 +9,9 @@
 //! and the network stack's again when it is closed. The link layer gives a VNIC what is for its
 //! address and its groups, and looks at what it sends; that does not change.
 //!
+//! A filter ([`filter`]) is a descriptor for a part of a link: made with the right to all of it, passed on to a program
+//! without rights, which may bind a queue by it and then receives and sends what the filter admits.
+//!
 //! # Who runs
 //! Frames come in at the end of a batch of the card's, with no lock of the network's: they are
 //! copied into the program's chunks, and whoever waits for them is woken once. Frames go out in the
@@ -33,6 +36,7 @@
 extern crate alloc;
 
 mod endpoint;
+mod filter;
 mod ring;
 mod setup;
 mod socket;

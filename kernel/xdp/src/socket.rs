@@ -10,7 +10,7 @@ use mach::mem::fallible;
 use mach::sync::Once;
 use mm::MemoryObject;
 use mm::io::{Sink, Source};
-use net::{Ownership, current_stack};
+use net::{Attachment, Ownership, current_stack};
 use sockets::{CommonOptions, Held};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Mutex, Result};
@@ -22,6 +22,7 @@ use vfs::socket::{
 };
 
 use crate::endpoint::Endpoint;
+use crate::filter::{self, FilterFile};
 use crate::setup::Setup;
 
 /// An AF_XDP socket; dropping it gives the link's frames back.
@@ -31,6 +32,8 @@ pub struct XdpSocket {
     common: CommonOptions,
     setup: Mutex<Setup>,
     bound: Once<Bound>,
+    /// What it may receive and send, if not all. The link goes before it.
+    filter: Once<Attachment>,
     _held: Held,
 }
 
@@ -49,8 +52,17 @@ impl XdpSocket {
             common: CommonOptions::default(),
             setup: Mutex::new(Setup::default()),
             bound: Once::new(),
+            filter: Once::new(),
             _held: Held::one(),
         }
+    }
+
+    /// One whose program needs no rights.
+    pub fn with_filter(attachment: Attachment) -> Self {
+        let new = Self::new();
+        // Nobody else has it yet.
+        let _ = new.filter.set(attachment);
+        new
     }
 
     /// What it has for a call that may not wait: nobody waits in such a socket's calls.
@@ -66,6 +78,35 @@ impl XdpSocket {
 }
 
 impl XdpSocket {
+    /// Attaches a filter: a socket that has a link keeps what the filter admits, another may bind without rights.
+    ///
+    /// Errors: `Busy` if it has one or the filter has a socket, `BadFile` or `Invalid` for what is no filter,
+    /// `NetworkDown` if it was revoked or the link is gone, `WrongDevice` if the socket has another link.
+    pub fn attach(&self, descriptor: i32) -> Result<()> {
+        let filter = FilterFile::of(descriptor)?;
+        let _setup = self.setup.lock();
+        if self.filter.get().is_some() {
+            return Err(Error::Busy);
+        }
+        let attachment = filter.attach()?;
+        if let Some(bound) = self.bound.get() {
+            attachment.narrow(&bound.link)?;
+            bound.endpoint.narrow(attachment.filter().outgoing())?;
+        }
+        self.filter.set(attachment).map_err(|_| Error::Busy)
+    }
+
+    /// Takes the link that a filter is over, or with the right to any.
+    ///
+    /// Errors: `NotPermitted` without either, those of [`net::own`] and [`Attachment::own`].
+    fn take(&self, place: (u32, u16), endpoint: Arc<Endpoint>) -> Result<Ownership> {
+        let Some(attachment) = self.filter.get() else {
+            return net::own(&current_stack(), place, endpoint);
+        };
+        endpoint.narrow(attachment.filter().outgoing())?;
+        attachment.own(place, endpoint)
+    }
+
     /// Whether the queue gets flows that no queue of the link has.
     ///
     /// Errors: `NoSuchDevice` if it is not bound, `NetworkDown` without the link, `OutOfMemory`.
@@ -108,6 +149,13 @@ impl File for XdpSocket {
         Some(self)
     }
 
+    fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        match request {
+            filter::CREATE => filter::create(argument),
+            _ => Err(Error::NotTerminal),
+        }
+    }
+
     fn metadata(&self) -> Result<Metadata> {
         Ok(socket::metadata(self.number))
     }
@@ -130,7 +178,7 @@ impl Socket for XdpSocket {
         SocketType::Raw
     }
 
-    /// Errors: `NotPermitted` without CAP_NET_ADMIN, `Busy` if it or the link is taken,
+    /// Errors: `NotPermitted` without CAP_NET_ADMIN or a filter, `Busy` if it or the link is taken,
     /// `WrongDevice`, `Invalid` for what is not set up or a queue that is none, `Unsupported` for
     /// what we do not do.
     fn bind(&self, address: &SocketAddress) -> Result<()> {
@@ -140,23 +188,24 @@ impl Socket for XdpSocket {
         if wanted.flags.contains(BindFlags::COPY | BindFlags::ZEROCOPY) {
             return Err(Error::Invalid);
         }
-        // The stack loses the link, as by a program of BPF on Linux.
-        cred::credentials().get().require(Capability::NetAdmin)?;
         let setup = self.setup.lock();
+        if self.filter.get().is_none() {
+            // The stack loses the link, as by a program of BPF on Linux.
+            cred::credentials().get().require(Capability::NetAdmin)?;
+            let stack = current_stack();
+            let interface = stack.interface(wanted.interface);
+            interface.ok_or(Error::WrongDevice)?;
+        }
         if self.bound.get().is_some() {
             return Err(Error::Busy);
         }
-        let stack = current_stack();
-        stack
-            .interface(wanted.interface)
-            .ok_or(Error::WrongDevice)?;
         let ours = BindFlags::COPY | BindFlags::USE_NEED_WAKEUP;
         if !ours.contains(wanted.flags) {
             return Err(Error::Unsupported);
         }
         let queue = u16::try_from(wanted.queue).map_err(|_| Error::Invalid)?;
         let endpoint = fallible::arc(Endpoint::new(&setup, self.pollee.clone())?)?;
-        let link = net::own(&stack, (wanted.interface, queue), endpoint.clone())?;
+        let link = self.take((wanted.interface, queue), endpoint.clone())?;
         let bound = self.bound.set(Bound { link, endpoint });
         bound.map_err(|_| Error::Busy)
     }
@@ -208,8 +257,10 @@ impl Socket for XdpSocket {
         if let Some(set) = self.common.set(name, value) {
             return set;
         }
-        if name == OptionName::XdpNewFlows {
-            return self.take_new_flows(value.number()? != 0);
+        match name {
+            OptionName::XdpNewFlows => return self.take_new_flows(value.number()? != 0),
+            OptionName::XdpFilter => return self.attach(value.number()?),
+            _ => {}
         }
         let mut setup = self.setup.lock();
         match self.bound.get() {

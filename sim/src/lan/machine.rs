@@ -4,7 +4,9 @@ use ::link::counters::Kstat;
 use ::link::lane::Lane;
 use ::link::{LinkId, Links};
 use hal::CardCounters;
-use linkctl::{AddressError, AddressOf, Rights, RingCounts, RouteOf, Shell};
+use linkctl::{
+    AddressError, AddressOf, DoorbellRow, FilterRow, Rights, RingCounts, RouteOf, Shell,
+};
 
 use super::Lan;
 
@@ -22,6 +24,10 @@ pub struct Machine {
     pub routes: Vec<RouteOf>,
     /// What a program counts that takes each link's frames.
     pub owner_counts: Vec<(u16, Vec<Kstat>)>,
+    /// Filters of each link.
+    pub filters: Vec<FilterRow>,
+    /// Queues of each link that programs have.
+    pub doorbells: Vec<DoorbellRow>,
     random: u64,
 }
 
@@ -35,6 +41,8 @@ impl Machine {
             addresses: Vec::new(),
             routes: Vec::new(),
             owner_counts: Vec::new(),
+            filters: Vec::new(),
+            doorbells: Vec::new(),
             random: 0,
         }
     }
@@ -124,5 +132,19 @@ impl Shell for Machine {
 
     fn owner_counts(&mut self, _: &str) -> Vec<(u16, Vec<Kstat>)> {
         self.owner_counts.clone()
+    }
+
+    fn filters(&mut self, _: &str) -> Vec<FilterRow> {
+        self.filters.clone()
+    }
+
+    fn revoke_filter(&mut self, _: &str, id: u32) -> bool {
+        let before = self.filters.len();
+        self.filters.retain(|filter| filter.id != id);
+        self.filters.len() != before
+    }
+
+    fn doorbells(&mut self, _: &str) -> Vec<DoorbellRow> {
+        self.doorbells.clone()
     }
 }

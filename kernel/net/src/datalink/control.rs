@@ -14,10 +14,11 @@ use link::links::LinkError;
 use link::promisc::Promiscuity;
 use link::rss::Rss;
 use link::{Lane, LinkId, Links, StreamId};
-use linkctl::{AddressError, AddressOf, RingCounts, RouteOf};
+use linkctl::{AddressError, AddressOf, DoorbellRow, FilterRow, RingCounts, RouteOf};
 use mach::sync::Spin;
 use wire::EtherType;
 
+use super::owner::Doorbell;
 use super::{addresses, change, nic, wire as card};
 use crate::device::config::with_control;
 use crate::device::{moderation, reception, ring};
@@ -233,5 +234,34 @@ impl linkctl::Shell for Shell {
     fn owner_counts(&mut self, link: &str) -> Vec<(u16, Vec<Kstat>)> {
         let link = with_links(|links| links.find(link));
         link.map_or_else(Vec::new, nic::owner_counts)
+    }
+
+    fn filters(&mut self, link: &str) -> Vec<FilterRow> {
+        let link = with_links(|links| links.find(link));
+        link.map_or_else(Vec::new, nic::filters)
+    }
+
+    fn revoke_filter(&mut self, link: &str, id: u32) -> bool {
+        let link = with_links(|links| links.find(link));
+        link.is_some_and(|link| nic::revoke(link, id))
+    }
+
+    fn doorbells(&mut self, link: &str) -> Vec<DoorbellRow> {
+        let link = with_links(|links| links.find(link));
+        let all = link.map_or_else(Vec::new, nic::doorbells);
+        let row = |(queue, now): (u16, Doorbell)| {
+            let [rx, fill, tx, completion] = now.filled;
+            DoorbellRow {
+                queue,
+                process: now.process,
+                is_armed: now.is_armed,
+                wakes: now.wakes,
+                rx,
+                fill,
+                tx,
+                completion,
+            }
+        };
+        all.into_iter().map(row).collect()
     }
 }

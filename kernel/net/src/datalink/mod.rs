@@ -21,7 +21,7 @@
 //! (`ip link set dev vnic0 netns ...`), with a shard there whose port sends by the lane and
 //! receives from an inbox. Two NICs of one machine therefore meet on the link, by ARP and the
 //! lane, not over loopback. A program may take a NIC's frames in its stack's place ([`owner`]), or
-//! several, by a queue each ([`queues`]).
+//! several, by a queue each ([`queues`]), or one a part of them by a filter ([`filters`]).
 //!
 //! All changes come by /dev/linkctl ([`device`]), one after another; [`change`] brings lanes and
 //! NICs in step with the links after each.
@@ -47,6 +47,7 @@ mod addresses;
 mod change;
 mod control;
 mod device;
+mod filters;
 mod inbox;
 mod lanes;
 mod nic;
@@ -60,4 +61,5 @@ mod wire;
 
 pub use change::{move_interface, own, restore};
 pub use device::register;
-pub use owner::{FrameOwner, OwnedLink, Ownership};
+pub use filters::{Attachment, Filter, Outgoing};
+pub use owner::{Doorbell, FrameOwner, OwnedLink, Ownership};

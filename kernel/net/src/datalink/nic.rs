@@ -23,16 +23,19 @@ use link::counters::Kstat;
 use link::links::LinkInfo;
 use link::promisc::Promiscuity;
 use link::{LinkId, RxChain, StreamId, TxChain};
+use linkctl::FilterRow;
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
+use mbuf::RxFrame;
 use sync::{Error, Result};
 
 use super::control::{self, with_links};
+use super::filters::Filters;
 use super::inbox::Inbox;
 use super::lanes::Lanes;
 use super::nic_port::NicPort;
-use super::owner::{FrameOwner, OwnedLink};
-use super::queues::{Left, Owner, Owners, Shared};
+use super::owner::{Doorbell, FrameOwner, OwnedLink};
+use super::queues::{Admits, Left, Owner, Owners, Shared};
 use crate::device::afterwards::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -50,6 +53,10 @@ pub(super) struct Nic {
     /// Of its port; it sends by the first, so that its frames keep their order.
     lanes: Vec<Arc<Lanes>>,
     pub inbox: Inbox,
+    /// Frames that programs with filters leave to the stack.
+    pub left: Inbox,
+    /// Filters that were made over its link.
+    pub filters: Filters,
     /// Whether its frames wait for the end of a batch.
     is_waiting: AtomicBool,
     /// CPUs that may take them; none for any.
@@ -100,7 +107,9 @@ impl Nic {
     /// stays out of reach.
     fn come_home(self: &Arc<Self>) {
         let left = core::mem::take(&mut *self.home.lock());
+        self.expropriate();
         self.inbox.clear();
+        self.left.clear();
         self.listen_to_all(false);
         if left.number != 0 && self.settle(stack::first()).is_err() {
             mach::klog!(
@@ -152,6 +161,7 @@ impl Nic {
             of.remove_interface(home.number);
         }
         self.inbox.clear();
+        self.left.clear();
     }
 
     /// Frames that came before it moved are not for its stack.
@@ -172,7 +182,12 @@ impl Station for Nic {
         match self.owners.now() {
             Owner::Stack => {}
             Owner::Alone(queue, owner) => return self.run_owner(queue, &*owner),
-            Owner::Shared(shared) => return self.run_shared(&shared),
+            Owner::Shared(shared) => {
+                self.run_shared(&shared);
+                if self.left.len() == 0 {
+                    return;
+                }
+            }
         }
         let home = self.home.lock().clone();
         let Some(of) = home.stack.upgrade() else {
@@ -187,20 +202,81 @@ impl Station for Nic {
         alarm::arm(link, deadline);
         drop(shard);
         of.follow_addresses();
-        if has_more || self.inbox.len() != 0 {
+        if has_more || self.waiting() != 0 {
             self.wait();
         }
     }
 }
 
 impl Nic {
+    /// Gives its stack the first `budget` frames that are the stack's; returns how many there were.
+    pub fn drain(&self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
+        let count = self.left.drain(budget, sink);
+        match self.owners.is_shared() {
+            true => count,
+            false => count + self.inbox.drain(budget - count, sink),
+        }
+    }
+
+    /// How many there are.
+    pub fn waiting(&self) -> usize {
+        match self.owners.is_shared() {
+            true => self.left.len(),
+            false => self.left.len() + self.inbox.len(),
+        }
+    }
+
+    /// Frames that there was no room for.
+    pub fn overflowed(&self) -> u64 {
+        self.inbox.dropped() + self.left.dropped()
+    }
+}
+
+impl Nic {
     /// Gives a queue's frames to `owner`, all if it is the only one. Not to be called by two at once.
     ///
-    /// Errors: `Busy` if the queue has one, `OutOfMemory`.
+    /// Errors: `Busy` if the queue has one, `Invalid` for one that cannot be, `OutOfMemory`.
     pub fn own(&self, queue: u16, owner: Arc<dyn FrameOwner>) -> Result<()> {
-        self.owners.add(queue, owner)?;
+        self.owners.add(queue, owner, None)?;
         self.take_all(true);
         Ok(())
+    }
+
+    /// The same for one who gets what a filter admits: IP, which a stack takes anyway.
+    ///
+    /// Errors: those of [`own`](Self::own).
+    pub fn own_filtered(
+        &self,
+        queue: u16,
+        owner: Arc<dyn FrameOwner>,
+        filter: Admits,
+    ) -> Result<()> {
+        self.owners.add(queue, owner, Some(filter))
+    }
+
+    /// A queue gets from now on what a filter admits. Not to be called by two at once.
+    ///
+    /// Errors: `NetworkDown` if its owner has lost the link, `OutOfMemory`.
+    pub fn narrow(&self, queue: u16, owner: &Arc<dyn FrameOwner>, filter: Admits) -> Result<()> {
+        self.owners.narrow(queue, owner, filter)?;
+        self.take_all(self.owners.takes_all());
+        Ok(())
+    }
+
+    /// Takes a filter from whoever holds it; false if the link has none of that number. Not to be called by two
+    /// at once.
+    fn revoke(self: &Arc<Self>, id: u32) -> bool {
+        let is_there = self.filters.revoke(id);
+        if let Some((queue, owner)) = self.owners.of_filter(id) {
+            self.disown(queue, &owner);
+            owner.link_gone();
+        }
+        is_there
+    }
+
+    /// Its number in the stack where it is.
+    pub fn number(&self) -> u32 {
+        self.home.lock().number
     }
 
     /// Its frames are the stack's again if this was the last owner that has them: one whose link is gone, or
@@ -208,7 +284,10 @@ impl Nic {
     pub fn disown(self: &Arc<Self>, queue: u16, old: &Arc<dyn FrameOwner>) {
         match self.owners.remove(queue, old) {
             Left::Nothing => {}
-            Left::Others => self.wait(),
+            Left::Others => {
+                self.take_all(self.owners.takes_all());
+                self.wait();
+            }
             Left::Nobody => {
                 self.take_all(false);
                 self.wait();
@@ -225,6 +304,7 @@ impl Nic {
 
     /// Its owners, if it has any, lose the link.
     fn expropriate(&self) {
+        self.filters.revoke_all();
         if self.owners.is_owned() {
             self.take_all(false);
             self.owners.take().link_gone();
@@ -298,12 +378,29 @@ fn of_link(link: LinkId) -> Option<Arc<Nic>> {
 
 /// Frames to a link that its inbox had no room for.
 pub(super) fn overflowed(link: LinkId) -> u64 {
-    of_link(link).map_or(0, |nic| nic.inbox.dropped())
+    of_link(link).map_or(0, |nic| nic.overflowed())
 }
 
 /// What the programs that take a link's frames have counted, by their queues; nothing without one.
 pub(super) fn owner_counts(link: LinkId) -> Vec<(u16, Vec<Kstat>)> {
     of_link(link).map_or_else(Vec::new, |nic| nic.owners.counts())
+}
+
+/// A link's filters, as they are shown.
+pub(super) fn filters(link: LinkId) -> Vec<FilterRow> {
+    of_link(link).map_or_else(Vec::new, |nic| {
+        nic.filters.rows(|queue| nic.owners.hits(queue))
+    })
+}
+
+/// Takes a filter of a link from whoever holds it; false if there is none of that number.
+pub(super) fn revoke(link: LinkId, id: u32) -> bool {
+    of_link(link).is_some_and(|nic| nic.revoke(id))
+}
+
+/// The programs that have queues of a link, and how their rings are.
+pub(super) fn doorbells(link: LinkId) -> Vec<(u16, Doorbell)> {
+    of_link(link).map_or_else(Vec::new, |nic| nic.owners.doorbells())
 }
 
 /// From now on only these CPUs take a link's frames; any do if there are none.
@@ -345,6 +442,8 @@ fn create(link: &LinkInfo, lanes: &[Arc<Lanes>]) -> Result<()> {
         name,
         lanes: own,
         inbox: Inbox::default(),
+        left: Inbox::default(),
+        filters: Filters::default(),
         is_waiting: AtomicBool::new(false),
         cpus: SharedCpuSet::default(),
         home: Spin::new(Home::default()),

@@ -94,7 +94,7 @@ impl FramePort for NicPort {
     }
 
     fn receive(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame)) -> usize {
-        self.nic.inbox.drain(budget, sink)
+        self.nic.drain(budget, sink)
     }
 
     /// What a NIC sent is the card's to count.
@@ -105,12 +105,12 @@ impl FramePort for NicPort {
     fn reclaim(&mut self) {}
 
     fn has_received(&mut self) -> bool {
-        self.nic.inbox.len() != 0
+        self.nic.waiting() != 0
     }
 
     /// Who polls the card sees to a NIC's frames, not an interrupt.
     fn arm(&mut self) -> bool {
-        self.nic.inbox.len() != 0
+        self.nic.waiting() != 0
     }
 
     fn disarm(&mut self) {}
@@ -118,7 +118,7 @@ impl FramePort for NicPort {
     /// What a NIC did, its stack counts, but for what never came there.
     fn counters(&mut self) -> PortCounters {
         PortCounters {
-            rx_ring_empty: self.nic.inbox.dropped(),
+            rx_ring_empty: self.nic.overflowed(),
             ..PortCounters::default()
         }
     }

@@ -16,7 +16,6 @@ use alloc::vec::Vec;
 
 use link::counters::Kstat;
 use link::lane::{complete_checksum, cut_coalesced};
-use link::queues::QUEUES_MAX;
 use link::{RxChain, TxChain};
 use mbuf::RxFrame;
 use sync::{Error, Result};
@@ -38,6 +37,22 @@ pub trait FrameOwner: Send + Sync {
 
     /// What it has counted since it has the link, by the names that `kstat` shows.
     fn counts(&self) -> Vec<Kstat>;
+
+    /// Who waits for its frames, and how full its rings are.
+    fn doorbell(&self) -> Doorbell;
+}
+
+/// How a program and its rings are.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Doorbell {
+    /// The process that took the queue.
+    pub process: u32,
+    /// Somebody waits and is woken by the next frame.
+    pub is_armed: bool,
+    /// How often somebody was.
+    pub wakes: u64,
+    /// Entries of the rx, fill, tx and completion rings that the other end has not taken; none without that ring.
+    pub filled: [Option<u32>; 4],
 }
 
 /// A link as its owner has it: all of it, or a queue of several.
@@ -77,19 +92,31 @@ impl OwnedLink {
     pub fn send(&self, frames: &mut TxChain) -> bool {
         self.nic.send(self.queue, frames)
     }
+
+    /// Which queue.
+    pub(super) fn queue(&self) -> u16 {
+        self.queue
+    }
+
+    pub(super) fn is_of(&self, nic: &Arc<Nic>) -> bool {
+        Arc::ptr_eq(&self.nic, nic)
+    }
 }
 
-/// Gives a batch of an inbox's frames to `sink`, as they would be on the wire: a neighbour on the link may have
-/// left sums and cuts for a card that they never came to, and a card may have joined segments.
-pub(super) fn take_as_on_wire(inbox: &Inbox, sink: &mut dyn FnMut(RxFrame)) {
+/// Gives a batch of an inbox's frames to `sink`, as they would be on the wire.
+fn take_as_on_wire(inbox: &Inbox, sink: &mut dyn FnMut(RxFrame)) {
     let mut lost = 0;
-    inbox.drain(BATCH_FRAMES_MAX, &mut |mut frame| {
-        let pool = packet_pool();
-        let is_whole = complete_checksum(&mut frame, pool)
-            && cut_coalesced(frame, pool, &mut |frame| sink(frame));
-        lost += u64::from(!is_whole);
+    inbox.drain(BATCH_FRAMES_MAX, &mut |frame| {
+        lost += u64::from(!as_on_wire(frame, sink));
     });
     inbox.count_dropped(lost);
+}
+
+/// Gives a frame to `sink` as it would be on the wire: a neighbour on the link may have left sums and cuts for
+/// a card that it never came to, and a card may have joined segments. False if something was lost.
+pub(super) fn as_on_wire(mut frame: RxFrame, sink: &mut dyn FnMut(RxFrame)) -> bool {
+    let pool = packet_pool();
+    complete_checksum(&mut frame, pool) && cut_coalesced(frame, pool, &mut |frame| sink(frame))
 }
 
 /// The hold on a link; its drop gives the frames back to the stack.
@@ -99,9 +126,18 @@ pub struct Ownership {
 }
 
 impl Ownership {
+    /// Of an owner that the link has.
+    pub(super) fn new(link: OwnedLink, owner: Arc<dyn FrameOwner>) -> Self {
+        Self { link, owner }
+    }
+
     /// The link.
     pub fn link(&self) -> &OwnedLink {
         &self.link
+    }
+
+    pub(super) fn owner(&self) -> &Arc<dyn FrameOwner> {
+        &self.owner
     }
 
     /// Whether its queue gets new flows from now on, as it does at first.
@@ -128,12 +164,9 @@ pub(super) fn own(
     (interface, queue): (u32, u16),
     owner: Arc<dyn FrameOwner>,
 ) -> Result<Ownership> {
-    if queue >= QUEUES_MAX {
-        return Err(Error::Invalid);
-    }
     of.interface(interface).ok_or(Error::WrongDevice)?;
     let nic = nic::find(of, interface).ok_or(Error::Unsupported)?;
     nic.own(queue, owner.clone())?;
     let link = OwnedLink::whole(nic, queue);
-    Ok(Ownership { link, owner })
+    Ok(Ownership::new(link, owner))
 }

@@ -1,9 +1,10 @@
 //! The programs that have a link: none, one, or one for each of several queues.
 //!
-//! One owner is run as if there were no queues. With the second one a [`Shared`] stands in between: at the end
+//! One owner is run as if there were no queues. With the second one, or the first that has a filter (`filters`), a
+//! [`Shared`] stands in between: at the end
 //! of a batch it says for each frame whose it is (`link::queues`), puts it into that queue's inbox, and runs
 //! all owners. What queues send is looked at, too, for that is how flows are learned. It stays until the last
-//! queue is closed.
+//! queue is closed. While all queues have filters it leaves to the link's stack what none of them admits.
 //!
 //! Lock order: what an owner locks; who steers ([`Shared`]); the link's inbox, a queue's. So owners are run, counted and
 //! dropped with nothing locked.
@@ -14,7 +15,8 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use link::TxChain;
 use link::counters::Kstat;
-use link::queues::{QUEUES_MAX, Queues, Target};
+use link::filters::Predicate;
+use link::queues::{QUEUES_MAX, Queues, Steered, Target};
 use mach::mem::fallible;
 use mach::sync::Spin;
 use mbuf::RxFrame;
@@ -22,7 +24,8 @@ use sync::{Error, Result};
 
 use super::inbox::Inbox;
 use super::nic::Nic;
-use super::owner::{FrameOwner, OwnedLink, take_as_on_wire};
+use super::owner::{Doorbell, FrameOwner, OwnedLink, as_on_wire};
+use crate::device::poll::BATCH_FRAMES_MAX;
 
 /// A link's queues, or its only one; see the module.
 #[derive(Default)]
@@ -66,23 +69,90 @@ impl Owners {
         !matches!(*self.now.lock(), Owner::Stack)
     }
 
+    /// Whether somebody decides frame by frame whose it is.
+    pub fn is_shared(&self) -> bool {
+        self.is_shared.load(Relaxed)
+    }
+
+    /// Whether an owner takes frames whatever they are.
+    pub fn takes_all(&self) -> bool {
+        match self.now() {
+            Owner::Stack => false,
+            Owner::Alone(..) => true,
+            Owner::Shared(shared) => !shared.are_all_filtered(),
+        }
+    }
+
     /// Gives a queue to an owner. Not to be called by two at once.
     ///
-    /// Errors: `Busy` if the queue has one, `OutOfMemory`.
-    pub fn add(&self, queue: u16, new: Arc<dyn FrameOwner>) -> Result<()> {
+    /// Errors: `Busy` if the queue has one, `Invalid` for one that cannot be, `OutOfMemory`.
+    pub fn add(&self, queue: u16, new: Arc<dyn FrameOwner>, filter: Option<Admits>) -> Result<()> {
+        if queue >= QUEUES_MAX {
+            return Err(Error::Invalid);
+        }
         match self.now() {
-            Owner::Stack => *self.now.lock() = Owner::Alone(queue, new),
+            Owner::Stack if filter.is_none() => *self.now.lock() = Owner::Alone(queue, new),
+            Owner::Stack => {
+                let shared = fallible::arc(Shared::new()?)?;
+                shared.join(queue, new, filter)?;
+                self.is_shared.store(true, Relaxed);
+                *self.now.lock() = Owner::Shared(shared);
+            }
             Owner::Alone(other, _) if other == queue => return Err(Error::Busy),
-            Owner::Alone(other, old) => self.share(other, old)?.join(queue, new)?,
-            Owner::Shared(shared) => shared.join(queue, new)?,
+            Owner::Alone(other, old) => self.share(other, old)?.join(queue, new, filter)?,
+            Owner::Shared(shared) => shared.join(queue, new, filter)?,
         }
         Ok(())
+    }
+
+    /// A queue gets from now on what a filter admits. Not to be called by two at once.
+    ///
+    /// Errors: `NetworkDown` if it is not this owner's any more, `OutOfMemory`.
+    pub fn narrow(&self, queue: u16, owner: &Arc<dyn FrameOwner>, filter: Admits) -> Result<()> {
+        match self.now() {
+            Owner::Alone(_, only) if Arc::ptr_eq(&only, owner) => {
+                self.share(queue, only)?.narrow(queue, owner, filter)
+            }
+            Owner::Stack | Owner::Alone(..) => Err(Error::NetworkDown),
+            Owner::Shared(shared) => shared.narrow(queue, owner, filter),
+        }
+    }
+
+    /// The queue that somebody has by a filter.
+    pub fn of_filter(&self, id: u32) -> Option<(u16, Arc<dyn FrameOwner>)> {
+        match self.now() {
+            Owner::Stack | Owner::Alone(..) => None,
+            Owner::Shared(shared) => {
+                let found = shared.queues().find(|queue| queue.filter == Some(id));
+                found.map(|queue| (queue.number, queue.owner.clone()))
+            }
+        }
+    }
+
+    /// Frames that a queue got because its filter admits them.
+    pub fn hits(&self, queue: u16) -> u64 {
+        match self.now() {
+            Owner::Stack | Owner::Alone(..) => 0,
+            Owner::Shared(shared) => shared.hits(queue),
+        }
+    }
+
+    /// Each queue's doorbell.
+    pub fn doorbells(&self) -> Vec<(u16, Doorbell)> {
+        match self.now() {
+            Owner::Stack => Vec::new(),
+            Owner::Alone(queue, owner) => Vec::from([(queue, owner.doorbell())]),
+            Owner::Shared(shared) => {
+                let of = |queue: Arc<Queue>| (queue.number, queue.owner.doorbell());
+                shared.queues().map(of).collect()
+            }
+        }
     }
 
     /// The only owner's link is shared from now on.
     fn share(&self, queue: u16, only: Arc<dyn FrameOwner>) -> Result<Arc<Shared>> {
         let shared = fallible::arc(Shared::new()?)?;
-        shared.join(queue, only.clone())?;
+        shared.join(queue, only.clone(), None)?;
         let mut now = self.now.lock();
         match &*now {
             Owner::Alone(_, still) if Arc::ptr_eq(still, &only) => {}
@@ -165,11 +235,16 @@ impl Owner {
     }
 }
 
+/// A filter's number, and what its queue receives.
+pub(super) type Admits = (u32, Predicate);
+
 /// A queue of several.
 struct Queue {
     number: u16,
     owner: Arc<dyn FrameOwner>,
     inbox: Arc<Inbox>,
+    /// The filter by which its owner has it.
+    filter: Option<u32>,
 }
 
 /// See the module.
@@ -190,11 +265,12 @@ impl Shared {
     }
 
     /// Errors: `Busy` if the queue has an owner, `Invalid` for one that cannot be, `OutOfMemory`.
-    fn join(&self, number: u16, owner: Arc<dyn FrameOwner>) -> Result<()> {
+    fn join(&self, number: u16, owner: Arc<dyn FrameOwner>, filter: Option<Admits>) -> Result<()> {
         let queue = fallible::arc(Queue {
             number,
             owner,
             inbox: fallible::arc(Inbox::default())?,
+            filter: filter.map(|(id, _)| id),
         })?;
         let Sorting { steering, queues } = &mut *self.0.lock();
         match queues.get_mut(usize::from(number)) {
@@ -202,10 +278,49 @@ impl Shared {
             Some(Some(_)) => Err(Error::Busy),
             Some(place) => {
                 *place = Some(queue);
-                steering.join(number);
+                match filter {
+                    None => steering.join(number),
+                    Some((_, receives)) => steering.join_filtered(number, receives),
+                }
                 Ok(())
             }
         }
+    }
+
+    /// Errors: `NetworkDown` if the queue is not this owner's, `OutOfMemory`.
+    fn narrow(
+        &self,
+        number: u16,
+        owner: &Arc<dyn FrameOwner>,
+        (id, receives): Admits,
+    ) -> Result<()> {
+        let is_it = |queue: &Arc<Queue>| Arc::ptr_eq(&queue.owner, owner);
+        let old = self.queues().find(is_it).ok_or(Error::NetworkDown)?;
+        let new = fallible::arc(Queue {
+            number,
+            owner: old.owner.clone(),
+            inbox: old.inbox.clone(),
+            filter: Some(id),
+        })?;
+        let mut sorting = self.0.lock();
+        let Sorting { steering, queues } = &mut *sorting;
+        let place = queues.get_mut(usize::from(number));
+        // Its owner may have left a moment ago.
+        let place = place.and_then(|place| place.as_mut().filter(|now| Arc::ptr_eq(now, &old)));
+        *place.ok_or(Error::NetworkDown)? = new;
+        steering.leave(number);
+        steering.join_filtered(number, receives);
+        Ok(())
+    }
+
+    fn are_all_filtered(&self) -> bool {
+        self.0.lock().steering.are_all_filtered()
+    }
+
+    fn hits(&self, queue: u16) -> u64 {
+        let sorting = self.0.lock();
+        let counts = sorting.steering.counts(queue);
+        counts.map_or(0, |counts| counts.get(Steered::Filter))
     }
 
     fn leave(&self, number: u16, old: &Arc<dyn FrameOwner>) -> Left {
@@ -246,7 +361,7 @@ impl Shared {
 
     /// Gives a batch of the link's frames to its queues, and runs them; true if there is more to do.
     pub fn run(&self, nic: &Arc<Nic>) -> bool {
-        self.sort(&nic.inbox);
+        self.sort(&nic.inbox, &nic.left);
         let mut has_more = nic.inbox.len() != 0;
         for queue in self.queues() {
             let link = OwnedLink::part(nic.clone(), queue.number, queue.inbox.clone());
@@ -255,11 +370,14 @@ impl Shared {
         has_more
     }
 
-    fn sort(&self, from: &Inbox) {
+    /// What is the stack's goes to `left` as it is.
+    fn sort(&self, from: &Inbox, left: &Inbox) {
         let Sorting { steering, queues } = &mut *self.0.lock();
         let now = mach::time::now();
-        take_as_on_wire(from, &mut |frame| {
-            match steering.receive(&frame.chain, now) {
+        let mut lost = 0;
+        from.drain(BATCH_FRAMES_MAX, &mut |frame| {
+            let target = steering.receive(&frame.chain, now);
+            let mut give = |frame: RxFrame| match target {
                 Target::Queue(number) => {
                     let queue = queues.get(usize::from(number)).and_then(Option::as_ref);
                     if let Some(queue) = queue {
@@ -270,10 +388,23 @@ impl Shared {
                     let all = queues.iter().flatten();
                     all.for_each(|queue| queue.inbox.put_one(copy_of(&frame)));
                 }
-                // It is counted.
-                Target::Nobody => {}
+                Target::Copies(to) => {
+                    let all = queues.iter().flatten();
+                    all.filter(|queue| to.has(queue.number))
+                        .for_each(|queue| queue.inbox.put_one(copy_of(&frame)));
+                    if to.with_stack {
+                        left.put_one(copy_of(&frame));
+                    }
+                }
+                // Nobody's is counted, and the stack's stays as it is.
+                Target::Stack | Target::Nobody => {}
+            };
+            match target {
+                Target::Stack => left.put_one(frame),
+                _ => lost += u64::from(!as_on_wire(frame, &mut give)),
             }
         });
+        from.count_dropped(lost);
     }
 
     fn counts(&self) -> Vec<(u16, Vec<Kstat>)> {

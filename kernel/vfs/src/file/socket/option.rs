@@ -257,6 +257,8 @@ pub enum OptionName {
     XdpOptions,
     /// Whether a queue of several gets new flows; write only, and not Linux's.
     XdpNewFlows,
+    /// The descriptor of a filter to be attached; write only, and not Linux's.
+    XdpFilter,
 }
 
 impl OptionName {
