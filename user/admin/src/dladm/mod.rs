@@ -4,10 +4,13 @@ mod create_etherstub;
 mod create_vlan;
 mod create_vnic;
 mod delete;
+mod delete_filter;
 mod reset_linkprop;
 mod restore;
 mod set_linkprop;
+mod show_doorbell;
 mod show_etherstub;
+mod show_filter;
 mod show_link;
 mod show_linkprop;
 mod show_phys;
@@ -58,6 +61,12 @@ enum Command {
     ResetLinkprop(reset_linkprop::Flags),
     /// Show properties of links
     ShowLinkprop(show_linkprop::Flags),
+    /// Show filters: the parts of links that programs may have without rights
+    ShowFilter(show_filter::Flags),
+    /// Take a filter from whoever holds it
+    DeleteFilter(delete_filter::Flags),
+    /// Show the programs that have links' frames, and how full their rings are
+    ShowDoorbell(show_doorbell::Flags),
     /// Make all links and flows that outlast a restart
     Restore(restore::Flags),
 }
@@ -80,6 +89,9 @@ pub fn run(arguments: &[String], world: &mut World<'_>) -> u8 {
             Command::SetLinkprop(flags) => set_linkprop::run(&flags, world),
             Command::ResetLinkprop(flags) => reset_linkprop::run(&flags, world),
             Command::ShowLinkprop(flags) => show_linkprop::run(flags, world),
+            Command::ShowFilter(flags) => show_filter::run(&flags, world),
+            Command::DeleteFilter(flags) => delete_filter::run(&flags, world),
+            Command::ShowDoorbell(flags) => show_doorbell::run(&flags, world),
             Command::Restore(flags) => restore::run(&flags, world),
         }
     })

@@ -5,6 +5,7 @@
 
 mod arguments;
 mod figures;
+mod filters;
 mod flows;
 mod kstat;
 mod link_kstats;
@@ -138,7 +139,14 @@ impl Host {
         meanwhile: &mut dyn FnMut(u32) -> bool,
     ) -> (u8, String, String) {
         let mut words: Vec<String> = line.split(' ').map(String::from).collect();
-        let keeps_nothing = ["show-vlan", "show-etherstub", "--help"];
+        let keeps_nothing = [
+            "show-vlan",
+            "show-etherstub",
+            "show-filter",
+            "delete-filter",
+            "show-doorbell",
+            "--help",
+        ];
         if !matches!(words[0].as_str(), "kstat" | "linkdrop")
             && !keeps_nothing.contains(&words[1].as_str())
         {
