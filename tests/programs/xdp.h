@@ -19,6 +19,9 @@
 
 #define XSK_CHUNK 2048
 
+// Whether a child has the same memory as its parent (MAP_SHARED) or a copy.
+static int xsk_umem_kind = MAP_PRIVATE;
+
 struct xsk_ring {
     char *at;
     size_t bytes;
@@ -112,13 +115,13 @@ static inline int xsk_map(struct xsk *x, struct xsk_ring *ring, struct xdp_ring_
     return ring->at == MAP_FAILED ? -1 : 0;
 }
 
-// A socket with all rings of so many entries and as many chunks of memory; 0, or -1.
-static inline int xsk_open(struct xsk *x, unsigned entries, unsigned chunks) {
+// Gives a socket all rings of so many entries and as many chunks of memory; 0, or -1.
+static inline int xsk_open_on(struct xsk *x, int fd, unsigned entries, unsigned chunks) {
     memset(x, 0, sizeof *x);
-    x->fd = socket(AF_XDP, SOCK_RAW, 0);
+    x->fd = fd;
     if (x->fd < 0) return -1;
     x->umem_bytes = (size_t)chunks * XSK_CHUNK;
-    x->umem = mmap(NULL, x->umem_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    x->umem = mmap(NULL, x->umem_bytes, PROT_READ | PROT_WRITE, xsk_umem_kind | MAP_ANONYMOUS, -1, 0);
     if (x->umem == MAP_FAILED) return -1;
     if (xsk_register(x->fd, x->umem, x->umem_bytes, XSK_CHUNK, 0) != 0) return -1;
     int names[] = {XDP_UMEM_FILL_RING, XDP_UMEM_COMPLETION_RING, XDP_RX_RING, XDP_TX_RING};
@@ -135,10 +138,20 @@ static inline int xsk_open(struct xsk *x, unsigned entries, unsigned chunks) {
     return xsk_map(x, &x->tx, off.tx, entries, frame, XDP_PGOFF_TX_RING);
 }
 
-static inline int xsk_bind(struct xsk *x, unsigned interface, int flags) {
-    struct sockaddr_xdp name = {
-        .sxdp_family = AF_XDP, .sxdp_flags = flags, .sxdp_ifindex = interface};
+static inline int xsk_open(struct xsk *x, unsigned entries, unsigned chunks) {
+    return xsk_open_on(x, socket(AF_XDP, SOCK_RAW, 0), entries, chunks);
+}
+
+static inline int xsk_bind_queue(struct xsk *x, unsigned interface, unsigned queue, int flags) {
+    struct sockaddr_xdp name = {.sxdp_family = AF_XDP,
+                                .sxdp_flags = flags,
+                                .sxdp_ifindex = interface,
+                                .sxdp_queue_id = queue};
     return bind(x->fd, (struct sockaddr *)&name, sizeof name);
+}
+
+static inline int xsk_bind(struct xsk *x, unsigned interface, int flags) {
+    return xsk_bind_queue(x, interface, 0, flags);
 }
 
 static inline struct xdp_statistics xsk_statistics(struct xsk *x) {

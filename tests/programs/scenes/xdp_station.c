@@ -1,15 +1,16 @@
-// xdp_station LINK ADDRESS [deaf]: a station at an IPv4 address whose frames this program moves by the
+// xdp_station LINK ADDRESS [deaf|filtered]: a station at an IPv4 address whose frames this program moves by the
 // rings of an AF_XDP socket: answers ARP requests, and each datagram by itself. A deaf one has the
-// link, gives chunks, and never looks at its rings.
+// link, gives chunks, and never looks at its rings. A filtered one gives its rights up and has port 7 of the
+// address.
 #include <arpa/inet.h>
 #include <net/ethernet.h>
 #include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 
-#include "xdp.h"
+#include "xdp_filter.h"
 
-enum { ENTRIES = 256, BATCH_MAX = 64, PATIENCE_MS = 10 };
+enum { ENTRIES = 256, BATCH_MAX = 64, PATIENCE_MS = 10, ECHO = 7, NOBODY = 65534 };
 enum { ARP_OPERATION = 20, ARP_SENDER = 22, ARP_TARGET = 32, ARP_END = 42 };
 enum { IP = 14, IP_PROTOCOL = 23, IP_SOURCE = 26, IP_TARGET = 30, UDP = 34, UDP_END = 42 };
 
@@ -93,9 +94,23 @@ static void serve(void) {
     }
 }
 
+// A socket by a filter, for a program that has no rights any more; -1 if that is refused.
+static int filtered(const char *link, const char *local) {
+    struct xdp_filter wanted = filter_for(if_nametoindex(link), local, IPPROTO_UDP, ECHO, ECHO);
+    int any = socket(AF_XDP, SOCK_RAW, 0);
+    int filter = filter_create(any, &wanted);
+    if (filter < 0 || close(any) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0) return -1;
+    return ioctl(filter, XDP_FILTER_SOCKET);
+}
+
 int main(int argc, char **argv) {
     if (argc < 3 || inet_pton(AF_INET, argv[2], address) != 1) return 2;
-    if (find_station(argv[1]) != 0 || xsk_open(&rings, ENTRIES, ENTRIES) != 0) return 1;
+    int is_filtered = argc > 3 && strcmp(argv[3], "filtered") == 0;
+    int fd = is_filtered ? filtered(argv[1], argv[2]) : socket(AF_XDP, SOCK_RAW, 0);
+    if (find_station(argv[1]) != 0 || xsk_open_on(&rings, fd, ENTRIES, ENTRIES) != 0) {
+        perror("socket");
+        return 1;
+    }
     for (uint64_t i = 0; i < ENTRIES; i++) xsk_fill(&rings, i * XSK_CHUNK);
     if (xsk_bind(&rings, if_nametoindex(argv[1]), XDP_USE_NEED_WAKEUP) != 0) {
         perror("bind");
@@ -103,7 +118,7 @@ int main(int argc, char **argv) {
     }
     puts("serving");
     fflush(stdout);
-    if (argc > 3)
+    if (argc > 3 && !is_filtered)
         for (;;) pause();
     serve();
     puts("the link is gone");

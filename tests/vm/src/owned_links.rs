@@ -38,6 +38,14 @@ pub const TESTS: &[Test] = &[
         "a program hears that its VNIC is deleted while frames come, and others go on",
         deleted,
     ),
+    (
+        "filters over a VNIC give programs without rights what they say, once, and can be revoked",
+        filters,
+    ),
+    (
+        "a program without rights owns a port of a VNIC (filter) whose other ports and pings are the stack's",
+        shares,
+    ),
 ];
 
 const UNSHARE: &str = "/usr/bin/unshare";
@@ -46,6 +54,8 @@ const NEIGHBOUR: &str = "10.0.2.62";
 const MACHINE: &str = "10.0.2.15";
 /// What the station answers, as it does any other.
 const ECHO: u16 = 7;
+/// Where the stack does.
+const OTHER_PORT: u16 = 9;
 const START: &str = "rm -f /tmp/said; xdp_station vnic61 10.0.2.61 >/tmp/said 2>&1 & \
                      until grep -qs . /tmp/said; do sleep 0.1; done; cat /tmp/said";
 
@@ -58,8 +68,10 @@ fn operator(setup: &Setup) -> Result<Operator, String> {
     };
     let kstat = format!("{}:/bin/kstat", build::tool("admin", "kstat")?.display());
     let (station, pair) = (program("xdp_station")?, program("xdp_pair")?);
+    let (filter, echo) = (program("xdp_filter")?, program("mmsg_echo")?);
     let flags = [
-        "--add", &station, "--add", &pair, "--add", &kstat, "--add", UNSHARE,
+        "--add", &station, "--add", &pair, "--add", &filter, "--add", &echo, "--add", &kstat,
+        "--add", UNSHARE,
     ];
     let mut shell = operator_with(setup, &flags)?;
     shell.ask(
@@ -105,6 +117,72 @@ fn pair(setup: &Setup) -> Result<(), String> {
         "dladm delete-vnic -t vnic2; wait $!; cat /tmp/held",
     )?;
     shell.leave().map(drop)
+}
+
+/// The program's own tests, where nobody else says anything.
+fn filters(setup: &Setup) -> Result<(), String> {
+    let mut shell = operator(setup)?;
+    shell.ask(
+        "echo 1 >/proc/sys/net/ipv6/conf/all/disable_ipv6; dladm create-etherstub -t stub0; \
+         dladm create-vnic -t -l stub0 vnic1; dladm create-vnic -t -l stub0 vnic2; \
+         ip addr add 10.9.0.2/24 dev vnic2",
+    )?;
+    all_hold(&mut shell, "xdp_filter vnic1 vnic2")?;
+    let left = shell.ask("dladm show-filter; dladm show-doorbell; echo end")?;
+    match left.contains("vnic") {
+        true => Err(format!("something is left: {left}")),
+        false => shell.leave().map(drop),
+    }
+}
+
+/// The station has port 7 of an address, and the stack the address: the host pings it, and gets an answer at
+/// another port; then the filter is taken away.
+fn shares(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    on_each_card(setup, |shell| {
+        forget_station()?;
+        shell.ask("ip addr add 10.0.2.61/24 dev vnic61")?;
+        shell.ask(&format!(
+            "mmsg_echo {OTHER_PORT} {STATION} >/dev/null & other=$!"
+        ))?;
+        let said = shell.ask(&START.replace(" >", " filtered >"))?;
+        if !said.contains("\nserving") {
+            return Err(format!("the station does not start: {said}"));
+        }
+        let shown = shell.ask("dladm show-filter -p -o link,queue,uid,rx vnic61")?;
+        let row = "vnic61:0:65534:local_ip=10.0.2.61,transport=udp,local_port=7";
+        if !shown.contains(row) {
+            return Err(format!("the filter is shown as {shown}"));
+        }
+        let shown = shell.ask("dladm show-doorbell -p -o link,queue,state,tx vnic61")?;
+        if !shown.contains("vnic61:0:armed:0") {
+            return Err(format!("the doorbell is shown as {shown}"));
+        }
+        let socket = client()?;
+        for len in LENGTHS {
+            echoes(&socket, len, 1)?;
+            is_answered(shell, &STATION.to_string())?;
+        }
+        echoes(&socket, 1000, WINDOW)?;
+        under_flood(|_| echoes(&client_of(OTHER_PORT)?, 777, 1))?;
+        let hits = number(shell, "dladm show-filter -p -o hits vnic61")?;
+        if hits < (LENGTHS.len() + WINDOW) as u64 {
+            return Err(format!("the filter has {hits} hits"));
+        }
+        others_answer(shell)?;
+        let said = shell.ask(
+            "dladm delete-filter vnic61 $(dladm show-filter -p -o id vnic61); \
+             until grep -q gone /tmp/said; do sleep 0.1; done; cat /tmp/said; kill $other",
+        )?;
+        match said.contains("the link is gone") {
+            true => is_answered(shell, &STATION.to_string()),
+            false => Err(format!(
+                "the program keeps a filter that is revoked: {said}"
+            )),
+        }
+    })
 }
 
 fn limited(shell: &mut Operator) -> Result<(), String> {
@@ -159,8 +237,12 @@ const WINDOW: usize = 32;
 const ATTEMPTS: usize = 20;
 
 fn client() -> Result<UdpSocket, String> {
+    client_of(ECHO)
+}
+
+fn client_of(port: u16) -> Result<UdpSocket, String> {
     let bound = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| {
-        socket.connect((STATION, ECHO))?;
+        socket.connect((STATION, port))?;
         socket.set_read_timeout(Some(Duration::from_secs(2)))?;
         Ok(socket)
     });
