@@ -4,9 +4,10 @@ use std::fmt;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use inet::{Cidr, Config, MemoryLimits, PortRange};
-use rt::{CHUNK_BYTES, Setup};
+use rt::{CHUNK_BYTES, Filter, Setup};
 
 /// An IPv4 address with its network, as `10.0.2.61/24`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -62,6 +63,9 @@ pub struct QueueConfig {
     pub queues: RangeInclusive<u16>,
     /// The queue of whose share of the ephemeral ports its stack takes some, if that is not the queue itself.
     pub share: Option<u16>,
+    /// The part of the link that the program has, if not all: without rights, and while other programs and the kernel's
+    /// stack have theirs. It has any queue that is free.
+    pub filter: Option<Arc<Filter>>,
     /// The program's address on it. The kernel's stack may have the same, and has it when the
     /// program is gone.
     pub address: Address,
@@ -83,6 +87,7 @@ impl QueueConfig {
             link: link.into(),
             queues: 0..=0,
             share: None,
+            filter: None,
             address,
             gateway: None,
             ring_entries: 512,

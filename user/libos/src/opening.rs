@@ -10,7 +10,7 @@ use mbuf::FreeList;
 use rt::vfio::{DeviceMemory, Function};
 use rt::{AnyIo, Card, Interface, XdpSocket};
 
-use crate::config::QueueConfig;
+use crate::config::{QUEUES, QueueConfig};
 use crate::doorbell::{Doorbell, OwnCard};
 
 /// A link that the program has.
@@ -39,8 +39,11 @@ pub fn open(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
 fn open_rings(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
     let link = Interface::find(&config.link)?;
     let mtu = u16::try_from(link.mtu).map_err(|_| io::ErrorKind::InvalidInput)?;
-    let queues = config.queues.clone();
-    let (socket, exchange) = XdpSocket::open(link.index, queues, config.setup())?;
+    let setup = config.setup();
+    let (socket, exchange) = match &config.filter {
+        Some(filter) => XdpSocket::open_filtered(filter, link.index, QUEUES, setup)?,
+        None => XdpSocket::open(link.index, config.queues.clone(), setup)?,
+    };
     let link = Link {
         io: AnyIo::Rings(exchange),
         mac: link.mac,

@@ -35,6 +35,7 @@
 mod card;
 mod clock;
 mod exchange;
+mod filter;
 mod frame_io;
 mod interface;
 mod loans;
@@ -49,6 +50,7 @@ mod wait;
 pub use card::Card;
 pub use clock::Clock;
 pub use exchange::{Count, Counts, Exchange, Rings};
+pub use filter::Filter;
 pub use frame_io::{AnyIo, FrameIo};
 pub use interface::Interface;
 pub use ring::RingMemory;

@@ -17,6 +17,7 @@ use rustix::net::{AddressFamily, SendFlags, SocketFlags, SocketType, bind, send,
 use xdp::{Entry, Geometry, offset};
 
 use crate::exchange::{Exchange, Rings};
+use crate::filter::Filter;
 use crate::ring::RingMemory;
 use crate::umem::{CHUNK_BYTES, Umem};
 
@@ -62,6 +63,27 @@ impl XdpSocket {
     ) -> io::Result<(Self, Exchange<RingMemory>)> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+        Self::open_on(socket, link, queues, setup)
+    }
+
+    /// The same by a filter of the link, which needs no rights: only what the filter admits is received and sent.
+    ///
+    /// Errors: those of [`open`](Self::open); the filter is in use, was revoked, or is another link's.
+    pub fn open_filtered(
+        filter: &Filter,
+        link: u32,
+        queues: RangeInclusive<u16>,
+        setup: Setup,
+    ) -> io::Result<(Self, Exchange<RingMemory>)> {
+        Self::open_on(filter.socket()?, link, queues, setup)
+    }
+
+    fn open_on(
+        socket: OwnedFd,
+        link: u32,
+        queues: RangeInclusive<u16>,
+        setup: Setup,
+    ) -> io::Result<(Self, Exchange<RingMemory>)> {
         let umem = Umem::new(setup.chunks, setup.reserve)?;
         register(socket.as_fd(), &umem)?;
         let rings = map(socket.as_fd(), setup.entries)?;

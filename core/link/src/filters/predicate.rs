@@ -19,6 +19,11 @@ impl Ports {
         (first <= last).then_some(Self { first, last })
     }
 
+    /// The first and the last.
+    pub fn range(self) -> (u16, u16) {
+        (self.first, self.last)
+    }
+
     /// All that there are: a packet without ports is still in none.
     const ALL: Self = Self {
         first: 0,
@@ -90,6 +95,16 @@ impl Predicate {
             peer: with_ports(peer),
             protocol,
         })
+    }
+
+    /// Our end and the peer's.
+    pub fn ends(&self) -> (Ends, Ends) {
+        (self.local, self.peer)
+    }
+
+    /// The protocol, if it is one only.
+    pub fn protocol(&self) -> Option<u8> {
+        self.protocol
     }
 
     /// Our addresses.
