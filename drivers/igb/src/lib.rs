@@ -26,7 +26,7 @@
 //! Ring `n` raises MSI-X message `n`, for received frames only; the link raises the one
 //! behind the last ring. A message clears its cause (EIAC) and masks itself (EIAM), so a
 //! pair is silent from its interrupt on until it is armed again. QEMU's card does not
-//! mask; `disarm` does it there.
+//! mask; there `silence` says when that is worth a register.
 //!
 //! # Memory
 //! Rings (`drivers/intel`) and buffers follow the contract of `docs/dma.md`. What the card knows is freed
@@ -59,6 +59,7 @@ mod registers;
 mod registers_pools;
 mod rx;
 mod segment;
+mod silence;
 #[cfg(test)]
 mod tests;
 mod tx;

@@ -19,6 +19,7 @@ use crate::descriptor::Advanced;
 use crate::offload::CAPABILITIES;
 use crate::registers::{EICR, EIMC, EIMS};
 use crate::rx::Receiver;
+use crate::silence::Silence;
 use crate::tx::Transmitter;
 use crate::{Control, Error};
 
@@ -35,7 +36,7 @@ pub struct Pair<R: Registers> {
     rx: Receiver<R>,
     tx: Transmitter<R>,
     message: u16,
-    is_armed: bool,
+    silence: Silence,
     counters: PortCounters,
     watchdog: Watchdog,
     /// Last, so that the queues are stopped before a card without owners is reset.
@@ -64,7 +65,7 @@ impl<R: Registers> Pair<R> {
             rx,
             tx,
             message: place.message,
-            is_armed: false,
+            silence: Silence::default(),
             counters: PortCounters::default(),
             watchdog: Watchdog::default(),
             card,
@@ -73,6 +74,11 @@ impl<R: Registers> Pair<R> {
 
     fn message(&self) -> u32 {
         1 << self.message
+    }
+
+    fn mask(&mut self) {
+        self.card.registers.write32(EIMC, self.message());
+        self.silence.note_masked();
     }
 
     /// As `receive_noted`, without what this station sent.
@@ -146,17 +152,19 @@ impl<R: Registers> FramePort for Pair<R> {
 
     fn arm(&mut self) -> bool {
         self.rx.ring.refill();
-        // The cause of frames that were taken by polling would interrupt at once. What
-        // comes after it is cleared does so rightly; what came before is seen below.
-        self.card.registers.write32(EICR, self.message());
+        if self.silence.is_masked() {
+            // The cause of frames that were taken by polling would interrupt at once. What
+            // comes after it is cleared does so rightly; what came before is seen below.
+            self.card.registers.write32(EICR, self.message());
+        }
         self.card.registers.write32(EIMS, self.message());
-        self.is_armed = true;
+        self.silence.note_unmasked();
         self.rx.ring.has_frame::<Advanced>()
     }
 
     fn disarm(&mut self) {
-        if core::mem::take(&mut self.is_armed) {
-            self.card.registers.write32(EIMC, self.message());
+        if self.silence.pays() {
+            self.mask();
         }
     }
 
@@ -184,16 +192,24 @@ impl<R: Registers> QueuePair for Pair<R> {
 
     fn receive_noted(&mut self, budget: usize, sink: &mut dyn FnMut(RxFrame, RxNotes)) -> usize {
         self.tx.ring.reclaim();
-        if self.card.has_pools {
-            return self.receive_of_others(budget, sink);
+        let count = match self.card.has_pools {
+            true => self.receive_of_others(budget, sink),
+            false => {
+                let rx = &mut self.rx.ring;
+                rx.receive::<Advanced>(budget, &mut self.counters, sink)
+            }
+        };
+        if self.silence.is_due(count) {
+            self.mask();
         }
-        let rx = &mut self.rx.ring;
-        rx.receive::<Advanced>(budget, &mut self.counters, sink)
+        count
     }
 }
 
 impl<R: Registers> Drop for Pair<R> {
     fn drop(&mut self) {
-        self.disarm();
+        if !self.silence.is_masked() {
+            self.mask();
+        }
     }
 }

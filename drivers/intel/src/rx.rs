@@ -103,7 +103,7 @@ impl<R: Registers> RxRing<R> {
             };
             self.post(buffer);
         }
-        self.show();
+        self.show_if_many();
         self.with_card()
     }
 
@@ -137,9 +137,7 @@ impl<R: Registers> RxRing<R> {
             }
             count += 1;
         }
-        if self.unshown >= SHOW_BATCH {
-            self.show();
-        }
+        self.show_if_many();
         count
     }
 
@@ -201,6 +199,16 @@ impl<R: Registers> RxRing<R> {
     fn slot(&mut self, slot: u16) -> &mut Option<Mbuf> {
         // tidy: masked, and there are so many.
         &mut self.buffers[usize::from(slot % SLOTS)]
+    }
+
+    /// Shows the card new buffers once it is worth a register: they are many, or what it knows of
+    /// may soon be used up.
+    #[inline]
+    fn show_if_many(&mut self) {
+        let known = self.with_card() - self.unshown;
+        if self.unshown >= SHOW_BATCH || known < SLOTS / 2 {
+            self.show();
+        }
     }
 
     fn show(&mut self) {

@@ -50,7 +50,7 @@ fn arming_tells_of_a_frame_that_is_there_already() {
     assert!(port.arm());
     assert_eq!(receive(&mut port).len(), 1);
     assert!(!port.arm());
-    assert_eq!(card.buffers(), 255, "arming hands back all buffers");
+    assert_eq!(card.buffers(), 254, "it is shown new ones in batches");
 }
 
 #[test]
@@ -81,7 +81,10 @@ fn without_memory_frames_are_lost_and_the_ring_stays_full() {
     assert_eq!(kept.len(), 1, "one buffer was left to replace a filled one");
     assert_eq!(port.counters().rx_no_memory, 19);
     port.arm();
-    assert_eq!(card.buffers(), 255);
+    assert!(
+        card.buffers() > 255 - 32,
+        "all but some that it is not shown yet"
+    );
 }
 
 #[test]

@@ -8,11 +8,11 @@ use base::Duration;
 use hal::{FramePort, NicControl, NicError};
 
 use super::frames::ethernet;
-use super::model::Window;
+use super::model::{TAIL, Window};
 use super::model_rx::GOOD;
 use super::rig::{MAC, Rig, receive};
 use crate::Pair;
-use crate::registers::{EIMS, eitr};
+use crate::registers::{EICR, EIMC, EIMS, eitr, rx_ring};
 
 fn store(rig: &Rig, queue: usize) {
     let frame = ethernet(MAC, [8, 6], &[1; 46]);
@@ -59,32 +59,89 @@ fn an_armed_pair_interrupts_once_and_is_then_silent_while_it_is_polled() {
     assert_eq!(messages(&rig), [0, 2, 0]);
 }
 
-#[test]
-fn a_card_that_does_not_mask_by_itself_is_silent_once_disarmed() {
-    let (rig, mut pairs) = rig();
-    rig.with(|model| model.ignores_auto_mask = true);
-    pairs[1].arm();
-    store(&rig, 1);
-    store(&rig, 1);
-    assert_eq!(messages(&rig), [0, 2, 0]);
-    pairs[1].disarm();
-    store(&rig, 1);
-    assert_eq!(messages(&rig), [0, 2, 0]);
+/// A frame comes and is found by polling, so many times.
+fn find(rig: &Rig, pair: &mut Pair<Window>, queue: usize, times: u32) {
+    for _ in 0..times {
+        store(rig, queue);
+        assert_eq!(receive(pair).len(), 1);
+    }
+}
+
+/// How often a message's registers were written since the last question.
+fn register_writes(rig: &Rig) -> usize {
+    rig.with(|model| {
+        let writes = std::mem::take(&mut model.writes).into_iter();
+        writes
+            .filter(|(at, _)| [EICR, EIMC, EIMS].contains(at))
+            .count()
+    })
 }
 
 #[test]
-fn disarming_one_pair_leaves_the_others_armed() {
+fn a_card_that_does_not_mask_by_itself_is_silent_from_the_second_find_on() {
     let (rig, mut pairs) = rig();
+    rig.with(|model| model.ignores_auto_mask = true);
+    pairs[1].arm();
+    find(&rig, &mut pairs[1], 1, 2);
+    assert_eq!(messages(&rig), [0, 2, 0]);
+    find(&rig, &mut pairs[1], 1, 9);
+    assert_eq!(messages(&rig), [0, 2, 0]);
+    assert!(!pairs[1].arm());
+    assert_eq!(messages(&rig), [0, 2, 0], "what was polled is no news");
+}
+
+#[test]
+fn a_pair_that_was_disturbed_masks_at_the_end_of_its_next_wait() {
+    let (rig, mut pairs) = rig();
+    rig.with(|model| model.ignores_auto_mask = true);
+    pairs[1].arm();
+    find(&rig, &mut pairs[1], 1, 2);
+    pairs[1].arm();
+    pairs[1].disarm();
+    find(&rig, &mut pairs[1], 1, 1);
+    assert_eq!(messages(&rig), [0, 2, 0]);
+    pairs[1].arm();
+    pairs[1].disarm();
+    find(&rig, &mut pairs[1], 1, 1);
+    assert_eq!(messages(&rig), [0, 3, 0], "it waited for its last frame");
+}
+
+#[test]
+fn who_waits_for_each_frame_writes_one_register_for_it() {
+    let (rig, mut pairs) = rig();
+    rig.with(|model| model.ignores_auto_mask = true);
+    pairs[1].arm();
+    register_writes(&rig);
+    for _ in 0..20 {
+        pairs[1].disarm();
+        find(&rig, &mut pairs[1], 1, 1);
+        assert!(!pairs[1].arm());
+        assert_eq!(register_writes(&rig), 1);
+    }
+    assert_eq!(messages(&rig), [0, 20, 0]);
+}
+
+#[test]
+fn masking_one_pair_leaves_the_others_armed() {
+    let (rig, mut pairs) = rig();
+    rig.with(|model| model.ignores_auto_mask = true);
     for pair in &mut pairs {
         pair.arm();
     }
-    pairs[0].disarm();
+    find(&rig, &mut pairs[0], 0, 2);
     rig.with(|model| assert_eq!(model.get(EIMS), 0b110));
-    pairs[0].disarm();
     for queue in 0..3 {
         store(&rig, queue);
     }
-    assert_eq!(messages(&rig), [0, 1, 1]);
+    assert_eq!(messages(&rig), [2, 1, 1]);
+}
+
+#[test]
+fn a_pair_that_is_dropped_is_masked() {
+    let (rig, mut pairs) = rig();
+    pairs[2].arm();
+    pairs.clear();
+    rig.with(|model| assert_eq!(model.get(EIMS) & 0b111, 0));
 }
 
 #[test]
@@ -94,7 +151,28 @@ fn arming_tells_of_a_frame_that_is_there_already() {
     assert!(pairs[0].arm());
     assert_eq!(receive(&mut pairs[0]).len(), 1);
     assert!(!pairs[0].arm());
-    rig.with(|model| assert_eq!(model.buffers(0), 255, "arming hands back all buffers"));
+}
+
+#[test]
+fn a_card_keeps_half_of_its_buffers_and_hears_of_many_at_once() {
+    let (rig, mut pairs) = rig();
+    let tails = |rig: &Rig| {
+        rig.with(|model| {
+            let writes = std::mem::take(&mut model.writes).into_iter();
+            let tail = rx_ring(0) + TAIL;
+            writes.filter(|(at, _)| *at == tail).count()
+        })
+    };
+    tails(&rig);
+    for _ in 0..31 {
+        find(&rig, &mut pairs[0], 0, 1);
+        pairs[0].arm();
+        rig.with(|model| assert!(model.buffers(0) > 128));
+    }
+    assert_eq!(tails(&rig), 0);
+    find(&rig, &mut pairs[0], 0, 1);
+    assert_eq!(tails(&rig), 1);
+    rig.with(|model| assert_eq!(model.buffers(0), 255));
 }
 
 #[test]

@@ -1,0 +1,57 @@
+//! When a pair that is polled masks its message.
+//!
+//! # Problem
+//! A register is an exit to a hypervisor, and so is an interrupt that finds its frames taken already. A server that
+//! waits for each request would write two registers around each of its waits to save none.
+//!
+//! # Idea
+//! A pair stays unmasked until its frames show that interrupts would disturb: when it finds some a
+//! second time without a wait in between, it masks. Who was disturbed so masks at once after the next wait, until
+//! waits come between all of its frames again.
+//!
+//! A card that masks itself at each interrupt is asked for the next one anyway: arming always unmasks. Only
+//! causes that came up while the message was masked have to be cleared before.
+
+/// Receives with frames between two waits from which on interrupts disturb.
+const CROWDED: u8 = 2;
+
+/// What a pair knows of its message. Masked at first.
+#[derive(Default)]
+pub(crate) struct Silence {
+    is_unmasked: bool,
+    /// Receives that found frames since it was armed, [`CROWDED`] at most.
+    finds: u8,
+    /// Between the last two waits there were that many.
+    was_crowded: bool,
+}
+
+impl Silence {
+    pub(crate) fn is_masked(&self) -> bool {
+        !self.is_unmasked
+    }
+
+    pub(crate) fn note_masked(&mut self) {
+        self.is_unmasked = false;
+    }
+
+    /// It is armed.
+    pub(crate) fn note_unmasked(&mut self) {
+        self.was_crowded = self.finds == CROWDED;
+        self.finds = 0;
+        self.is_unmasked = true;
+    }
+
+    /// Whether to mask at the end of a wait.
+    pub(crate) fn pays(&self) -> bool {
+        self.is_unmasked && self.was_crowded
+    }
+
+    /// Whether to mask after a receive that found `count` frames.
+    #[inline]
+    pub(crate) fn is_due(&mut self, count: usize) -> bool {
+        if count != 0 && self.finds < CROWDED {
+            self.finds += 1;
+        }
+        self.is_unmasked && self.finds == CROWDED
+    }
+}
