@@ -1,7 +1,9 @@
 //! What the machine's deadline is armed for: the first timer, the next sample, and the end of the
 //! slice where others wait.
 //!
-//! One deadline, because each that is earlier than the armed one is an exit to a hypervisor.
+//! One deadline, because each that is earlier than the armed one is an exit to a hypervisor. Where samples are
+//! rarer than slices end, because alarms cost much, slices end with samples: a thread that is woken for a
+//! moment, again and again, would cost an alarm each time.
 
 use base::Instant;
 
@@ -20,9 +22,18 @@ pub(crate) fn arm_to_work() {
     let cpu = mach::cpu::id();
     let mut deadline = timer::first_deadline(cpu).min(sample::next());
     if dispatcher::has_ready(cpu) {
-        deadline = deadline.min(mach::time::now() + SLICE);
+        deadline = deadline.min(slice_end(mach::time::now()));
     }
     mach::time::set_deadline(deadline);
+}
+
+/// When a slice that begins now is over at the latest.
+fn slice_end(now: Instant) -> Instant {
+    let end = now + SLICE;
+    match sample::period() > SLICE {
+        true => sample::moment_after(end),
+        false => end,
+    }
 }
 
 /// Arms the hardware for a halt that ends at `deadline` at the latest.

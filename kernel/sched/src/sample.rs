@@ -101,8 +101,7 @@ impl Next {
     /// The first one after `now` of those at every `weight`th moment. All CPUs have the same
     /// ones, so that what a program does cannot move them.
     fn after(now: Instant, weight: u64) -> Self {
-        let spacing_ns = period().as_nanos() * weight;
-        let at = Instant::from_nanos((now.as_nanos() / spacing_ns + 1) * spacing_ns);
+        let at = nth_moment_after(now, weight);
         Self { at, weight }
     }
 
@@ -110,6 +109,17 @@ impl Next {
     fn due(self, now: Instant) -> u64 {
         now.since(self.at).as_nanos() / period().as_nanos() + self.weight
     }
+}
+
+/// The first of every `weight`th moment after `time`.
+fn nth_moment_after(time: Instant, weight: u64) -> Instant {
+    let spacing_ns = period().as_nanos() * weight;
+    Instant::from_nanos((time.as_nanos() / spacing_ns + 1) * spacing_ns)
+}
+
+/// The first moment after `time` at which CPUs that work take samples.
+pub(crate) fn moment_after(time: Instant) -> Instant {
+    nth_moment_after(time, 1)
 }
 
 /// When this CPU takes its next sample.
