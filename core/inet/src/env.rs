@@ -7,6 +7,7 @@ use mbuf::{Chain, Mbuf, TxFrame};
 use wire::MacAddr;
 
 use crate::SocketId;
+use crate::addr::Endpoint;
 
 /// The shell around a [`Stack`](crate::Stack): the kernel, a program's library, the
 /// simulator or a test. It is passed into each call; the stack keeps nothing of it.
@@ -69,6 +70,12 @@ pub trait Env {
     /// options say that they have one.
     fn filter(&mut self, _socket: SocketId, _headers: &[u8], _packet: &Chain) -> usize {
         usize::MAX
+    }
+
+    /// A datagram came for a socket in whose queue there is nothing. Says whether it was taken out of
+    /// `payload`, in the order in which such come: then it is not queued, and nobody is woken.
+    fn take_datagram(&mut self, _socket: SocketId, _from: Endpoint, _payload: &mut Chain) -> bool {
+        false
     }
 
     /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)

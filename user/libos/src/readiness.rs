@@ -94,6 +94,12 @@ impl Readiness {
         }
     }
 
+    /// Whether it is a socket whose datagrams come with events.
+    #[inline]
+    pub fn is_udp(&mut self, id: SocketId) -> bool {
+        self.known(id).is_some_and(|known| known.kind == Kind::Udp)
+    }
+
     /// The next plain socket that something may have happened to.
     #[inline]
     pub fn next_changed(&mut self) -> Option<SocketId> {

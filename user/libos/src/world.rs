@@ -1,11 +1,14 @@
 //! What the stack sees of a queue ([`Env`]).
 
+use std::collections::VecDeque;
+
 use base::Instant;
-use inet::{Env, Events, SocketId};
-use mbuf::{Mbuf, TxFrame};
+use inet::{Endpoint, Env, Events, SocketId};
+use mbuf::{Chain, Mbuf, TxFrame};
 use rt::FrameIo;
 
 use crate::readiness::Readiness;
+use crate::station::BATCH_FRAMES;
 
 /// Random words that are asked for at once.
 const WORDS: usize = 32;
@@ -17,6 +20,9 @@ pub struct World<P> {
     pub(crate) now: Instant,
     /// Frames and packet memory.
     pub(crate) io: P,
+    /// Datagrams that came for sockets with nothing queued, in their order, and a batch of frames at
+    /// most: the program takes them next, so they see no queue.
+    pub(crate) datagrams: VecDeque<(SocketId, Endpoint, Chain)>,
     /// Sockets with something for the program.
     pub(crate) readiness: Readiness,
     random: Vec<u64>,
@@ -28,6 +34,7 @@ impl<P> World<P> {
         Self {
             now: Instant::START,
             io,
+            datagrams: VecDeque::with_capacity(BATCH_FRAMES),
             readiness: Readiness::default(),
             random: Vec::new(),
         }
@@ -73,6 +80,16 @@ impl<P: FrameIo> Env for World<P> {
     #[inline]
     fn transmit(&mut self, frame: TxFrame) {
         self.io.send(frame);
+    }
+
+    #[inline]
+    fn take_datagram(&mut self, socket: SocketId, from: Endpoint, payload: &mut Chain) -> bool {
+        let is_taken = self.datagrams.len() < BATCH_FRAMES && self.readiness.is_udp(socket);
+        if is_taken {
+            let payload = std::mem::take(payload);
+            self.datagrams.push_back((socket, from, payload));
+        }
+        is_taken
     }
 
     #[inline]

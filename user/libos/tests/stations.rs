@@ -11,7 +11,7 @@ use sietch_io::{Chain, Connection, Endpoint, Error, Event, QueueConfig, Station}
 use wire::{ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES};
 
 const PORT: u16 = 7;
-const CHUNKS: usize = 256;
+const CHUNKS: usize = 512;
 const STEP_NANOS: u64 = 1_000_000;
 
 struct Host {
@@ -132,6 +132,118 @@ fn a_datagram_comes_back_without_a_copy() {
     }
     let gathered = wire.station(0).io().counts().get(Count::Gathered);
     assert_eq!(gathered, 0);
+}
+
+/// What came, as sender's port and number.
+fn taken(wire: &mut Wire, most: usize) -> Vec<(u16, u32)> {
+    let events = std::iter::from_fn(|| wire.station(0).receive()).take(most);
+    let number = |event| match event {
+        Event::Datagram { from, data, .. } => {
+            let bytes = bytes_of(&data);
+            let number = bytes.first_chunk().expect("a number");
+            (from.port, u32::from_le_bytes(*number))
+        }
+        other => panic!("{other:?}"),
+    };
+    events.map(number).collect()
+}
+
+/// Two clients send, one of them also in fragments, to a program that takes some, or none for long.
+fn datagrams_in_order(seed: u64) {
+    let mut wire = Wire::new(0);
+    wire.station(0).bind(PORT).unwrap();
+    let clients = [0, 1].map(|_| wire.station(1).bind(0).unwrap());
+    let mut random = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut below = |limit: u64| {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        random % limit
+    };
+    let (mut sent, mut got) = ([0_u32; 2], vec![]);
+    for _ in 0..600 {
+        // What its buffer takes is not lost.
+        let are_few = sent.iter().sum::<u32>() < got.len() as u32 + 8;
+        let is_asleep = are_few && below(20) == 0;
+        for _ in 0..if is_asleep { 72 } else { 1 } {
+            let client = below(2) as usize;
+            let len = if client == 1 && below(8) == 0 {
+                2000
+            } else {
+                64
+            };
+            let mut bytes = vec![0; len];
+            bytes[..4].copy_from_slice(&sent[client].to_le_bytes());
+            let station = wire.station(1);
+            station
+                .send_bytes_to(clients[client], address(1), &bytes)
+                .unwrap();
+            sent[client] += 1;
+            wire.step();
+        }
+        got.extend(taken(&mut wire, below(7) as usize));
+    }
+    for _ in 0..10 {
+        wire.step();
+        got.extend(taken(&mut wire, usize::MAX));
+    }
+    let first = got[0].0;
+    let (one, other): (Vec<_>, Vec<_>) = got.into_iter().partition(|(port, _)| *port == first);
+    let mut counts = [one, other].map(|all| {
+        let is_in_order = all
+            .iter()
+            .map(|(_, number)| *number)
+            .eq(0..all.len() as u32);
+        assert!(is_in_order, "seed {seed}: {all:?}");
+        all.len() as u32
+    });
+    counts.sort_unstable();
+    sent.sort_unstable();
+    assert_eq!(counts, sent, "seed {seed}");
+}
+
+#[test]
+fn datagrams_come_once_and_in_order_whenever_they_are_taken() {
+    (1..=20).for_each(datagrams_in_order);
+}
+
+#[test]
+fn a_socket_takes_its_datagrams_with_it() {
+    let mut wire = Wire::new(0);
+    let client = wire.station(1).bind(0).unwrap();
+    let mut server = wire.station(0).bind(PORT).unwrap();
+    for _ in 0..10 {
+        for at in 0..9 {
+            let station = wire.station(1);
+            station.send_bytes_to(client, address(1), b"?").unwrap();
+            wire.step();
+            if at < 5 {
+                while wire.station(0).receive().is_some() {}
+            }
+        }
+        wire.station(0).unbind(server).unwrap();
+        assert!(wire.station(0).receive().is_none());
+        server = wire.station(0).bind(PORT).unwrap();
+        wire.step();
+        while wire.station(0).receive().is_some() {}
+    }
+}
+
+#[test]
+fn who_takes_no_datagrams_loses_those_that_its_buffer_does_not_hold() {
+    let mut wire = Wire::new(0);
+    let client = wire.station(1).bind(0).unwrap();
+    wire.station(0).bind(PORT).unwrap();
+    for at in 0..440 {
+        let station = wire.station(1);
+        station.send_bytes_to(client, address(1), &[0; 4]).unwrap();
+        wire.step();
+        if at < 20 {
+            taken(&mut wire, usize::MAX);
+        }
+    }
+    let held = taken(&mut wire, usize::MAX).len();
+    assert!((64..350).contains(&held), "{held}");
 }
 
 #[test]

@@ -4,10 +4,11 @@ use mbuf::Chain;
 use wire::{IPV4_HEADER_BYTES, UDP_HEADER_BYTES, UdpView};
 
 use super::Datagram;
-use crate::counters::DropReason;
+use crate::counters::{Count, DropReason};
 use crate::env::Env;
 use crate::input::prediction::{IP_AT, Predicted, TRANSPORT_AT, half_at};
 use crate::stack::Stack;
+use crate::table::Socket;
 
 const LEN_AT: usize = TRANSPORT_AT + 4;
 const SUM_AT: usize = TRANSPORT_AT + UdpView::CHECKSUM_OFFSET as usize;
@@ -33,6 +34,9 @@ impl Stack {
             return Some(Err(DropReason::BadChecksum));
         }
         frame.advance(UDP_HEADER_BYTES);
+        if self.is_taken(env, packet, frame) {
+            return Some(Ok(()));
+        }
         let datagram = Datagram {
             from: packet.from,
             to: packet.to,
@@ -43,5 +47,19 @@ impl Stack {
             drops: 0,
         };
         Some(self.queue_datagram(env, packet.socket, datagram))
+    }
+
+    /// Whether who runs the stack takes a payload as it comes.
+    #[inline]
+    fn is_taken<E: Env>(&mut self, env: &mut E, packet: &Predicted, payload: &mut Chain) -> bool {
+        let Some(Socket::Udp(socket)) = self.sockets.at_mut(packet.socket) else {
+            return false;
+        };
+        let is_first = socket.front().is_none() && !self.net.is_scarce;
+        let is_taken = is_first && env.take_datagram(socket.id, packet.from, payload);
+        if is_taken {
+            self.net.count(Count::UdpIn);
+        }
+        is_taken
     }
 }

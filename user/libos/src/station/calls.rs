@@ -114,6 +114,7 @@ impl<P: FrameIo> Station<P> {
 
     pub(super) fn forget(&mut self, id: SocketId) -> Result<(), Error> {
         self.world.readiness.remove(id);
+        self.world.datagrams.retain(|(of, ..)| *of != id);
         self.stack.close(&mut self.world, id)
     }
 }

@@ -14,6 +14,13 @@ const STREAM_BYTES: usize = 64 * 1024;
 impl<P: FrameIo> Station<P> {
     /// The next thing that happened to a socket.
     pub fn receive(&mut self) -> Option<Event> {
+        if let Some((id, from, data)) = self.world.datagrams.pop_front() {
+            return Some(Event::Datagram {
+                socket: UdpSocket(id),
+                from,
+                data,
+            });
+        }
         while let Some((id, kind)) = self.world.readiness.first() {
             let event = match kind {
                 Kind::Udp => self.datagram(UdpSocket(id)),

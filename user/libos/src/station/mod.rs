@@ -123,7 +123,7 @@ impl<P: FrameIo> Station<P> {
     /// Whether the program has something to [receive](Self::receive).
     #[inline]
     pub fn has_events(&self) -> bool {
-        !self.world.readiness.is_empty()
+        !self.world.datagrams.is_empty() || !self.world.readiness.is_empty()
     }
 
     /// What moves the frames.
