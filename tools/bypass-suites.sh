@@ -32,7 +32,7 @@ logs=$work/logs
 tap=tap0
 host=10.0.2.2
 servers=10.0.2.16
-export ADDRESS=$servers
+export ADDRESS=${ADDRESS:-$servers}
 make_network() {
     ip link set lo up && ip tuntap add mode tap $tap multi_queue &&
         ip address add $host/24 dev $tap && ip link set $tap up
