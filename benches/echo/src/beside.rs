@@ -173,15 +173,20 @@ pub fn reach_vnic() -> Result<(), String> {
     }
 }
 
-/// An echo with each window.
-pub fn echoes(row: Row) -> Result<Vec<Figure>, String> {
+/// An echo, and the names of what runs there.
+pub fn echo(row: Row) -> Result<(Echo, Names), String> {
     let mut guest = boot(
         row,
         &format!("{}:/udp_echo", dynamic_server("udp_echo")?),
         &["/udp_echo"],
     )?;
     let names = names(&mut guest, row)?;
-    let echo = Echo::at(guest, row.address)?;
+    Ok((Echo::at(guest, row.address)?, names))
+}
+
+/// An echo with each window.
+pub fn echoes(row: Row) -> Result<Vec<Figure>, String> {
+    let (echo, names) = echo(row)?;
     let figures = WINDOWS.into_iter().map(|window| {
         let functions = median(&names, echo::ECHOES, || echo::of_window(&echo, window))?;
         Ok((format!("UDP echo, window {window}"), functions))

@@ -86,7 +86,7 @@ pub fn by_function(counts: &Counts, names: &Names, rules: &Rules, events: u32) -
 
 /// The echo, and the names of the kernel's functions. Linux sends them before it starts the
 /// server: modules lie elsewhere at each boot.
-fn boot(system: System) -> Result<(Echo, Names), String> {
+pub fn boot(system: System) -> Result<(Echo, Names), String> {
     let server = server("udp_echo")?;
     let guest = |args: &[&str]| counter::boot(system, &[&["-m", "512M"], args].concat());
     match system {
@@ -113,7 +113,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Lets `echoes` datagrams go there and back, `window` at a time. None may be lost: it would
 /// cost instructions and be no echo.
-fn exchange(socket: &UdpSocket, window: u32, echoes: u32) -> Result<(), String> {
+pub fn exchange(socket: &UdpSocket, window: u32, echoes: u32) -> Result<(), String> {
     let send = || socket.send(&[0; DATAGRAM_BYTES]).map(drop);
     let exchange = || -> std::io::Result<()> {
         socket.set_read_timeout(Some(PATIENCE))?;

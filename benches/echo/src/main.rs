@@ -31,6 +31,7 @@ mod names;
 mod own;
 mod page;
 mod rings;
+mod silence;
 
 use std::process::ExitCode;
 

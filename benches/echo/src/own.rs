@@ -10,6 +10,7 @@ use crate::cards::{self, COMMANDS};
 use crate::classes::Class;
 use crate::echo::{self, Functions, WINDOWS};
 use crate::rings;
+use crate::silence;
 
 const PAGE: &str = "docs/bench-bypass.md";
 
@@ -27,6 +28,7 @@ pub fn write() -> Result<String, String> {
         format!("With {window} under way:\n\n{}\n", table(&columns))
     });
     let echoes: String = echoes.collect();
+    let echoes = echoes + &silence::table()?;
     let requests = requests()?;
     page::write(PAGE, &text(&echoes, &requests))?;
     Ok(echoes + &requests)

@@ -50,10 +50,15 @@ pub fn natives() -> Result<[Vec<Functions>; 2], String> {
 }
 
 fn native(flags: &[&str], link: &str) -> Result<Vec<Functions>, String> {
+    of_windows(native_echo(flags, link)?)
+}
+
+/// The echo by native calls on a link.
+pub fn native_echo(flags: &[&str], link: &str) -> Result<(Echo, Names), String> {
     let program = example("sietch-io", "udp_echo")?;
     let names = |kernel: &Path| Names::of_sietch_and_program(kernel, program.as_ref());
     let start = format!("exec /echo {link} {VNIC}/24");
-    echoes(flags, &program, &start, names)
+    boot(flags, &program, &start, names)
 }
 
 /// What an echo costs with each window, by a program that a line starts when the VNIC is there.
@@ -63,6 +68,15 @@ fn echoes(
     start: &str,
     names: impl FnOnce(&Path) -> Result<Names, String>,
 ) -> Result<Vec<Functions>, String> {
+    of_windows(boot(more, program, start, names)?)
+}
+
+fn boot(
+    more: &[&str],
+    program: &str,
+    start: &str,
+    names: impl FnOnce(&Path) -> Result<Names, String>,
+) -> Result<(Echo, Names), String> {
     let tool = |name| Ok::<_, String>(format!("{}:/bin/{name}", tool(name)?));
     let (dladm, ipadm) = (tool("dladm")?, tool("ipadm")?);
     let program = format!("{program}:/echo");
@@ -77,7 +91,10 @@ fn echoes(
     let shell = ["busybox", "sh", "-c", &script];
     let guest = counter::boot(System::Sietch, &[&flags[..], more, &shell].concat())?;
     let names = names(guest.kernel())?;
-    let echo = Echo::at(guest, VNIC)?;
+    Ok((Echo::at(guest, VNIC)?, names))
+}
+
+fn of_windows((echo, names): (Echo, Names)) -> Result<Vec<Functions>, String> {
     let rules = Rules::read(RULES_OF_SIETCH)?;
     let of_window = |window| {
         let counts = echo::of_window(&echo, window)?;
