@@ -221,6 +221,13 @@ fn sets_watch_what_they_have_watched_in_the_same_way() {
     let arrived = exchange(&mut wire);
     assert_eq!(arrived.sets, [SET, SET + 1]);
     assert_eq!(told(&mut wire, SET), [], "it has reported once");
+    // A reset is told of by everybody who still watches.
+    assert_eq!(send(wire.server(), SERVED, b"unread"), Ok(6));
+    wire.steps(10);
+    wire.client().close(CLIENT);
+    wire.steps(10);
+    assert!(ready(wire.server(), SERVED).contains(Events::ERR));
+    assert_eq!(told(&mut wire, SET), [], "and stays silent");
     assert_eq!(send(wire.client(), CLIENT + 10, b"1"), Ok(1));
     wire.steps(10);
     assert_eq!(told(&mut wire, SET + 1), [u64::from(SERVED + 10)]);
