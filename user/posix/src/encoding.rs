@@ -1,4 +1,4 @@
-//! Values as bytes, for a library of another version ([`moving`](crate::moving)).
+//! Values as bytes, for a library of another version ([`checkpoint`](crate::checkpoint)).
 //!
 //! A structure is its fields one after the other, numbers little-endian, a list or bytes behind their count. `put` and
 //! `take` of a structure are made of one list of its fields, so they cannot disagree. Nothing is believed: what is

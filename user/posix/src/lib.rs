@@ -33,6 +33,7 @@
 //! Raw sockets, IPv6, control messages, urgent data; who is told of an interrupted wait.
 #![forbid(unsafe_code)]
 
+mod checkpoint;
 mod connect;
 mod datagrams;
 mod encoding;
@@ -40,7 +41,6 @@ mod errno;
 mod events;
 mod host;
 mod inherit;
-mod moving;
 mod names;
 mod open;
 mod options;
@@ -53,13 +53,13 @@ mod stream;
 mod table;
 mod tcp_info;
 
+pub use checkpoint::Restored;
 pub use datagrams::Heard;
 pub use epoll::{Event, Events, Trigger, Watch};
 pub use errno::{Errno, Result};
 pub use host::{Host, Link};
 pub use inet::{Endpoint, Shutdown, Transport};
 pub use inherit::Heirloom;
-pub use moving::Arrived;
 pub use open::{Direction, Named, Open};
 pub use options::{OptionBytes, is_filter, is_made};
 pub use pace::Pace;

@@ -3,7 +3,6 @@
 mod support;
 
 use std::io::{IoSlice, IoSliceMut};
-use std::net::Ipv4Addr;
 
 use posix::{
     Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, Shutdown, Transport, Trigger,

@@ -6,7 +6,7 @@
 //!
 //! # Idea
 //! The newer library is loaded beside this one and opens a queue of its own on the same link. It makes all our sockets
-//! anew, of a value (`posix`, `moving`), under the same numbers. Then what stands behind our functions is no longer
+//! anew, of a value (`posix`, `checkpoint`), under the same numbers. Then what stands behind our functions is no longer
 //! the C library but the newer one, no number is ours any more, and our queue is closed: the program's calls pass
 //! through us as those on files do, for a look at a byte.
 //!
@@ -198,7 +198,7 @@ fn leave(newer: &Newer, state: &mut State) -> Result<(usize, usize), String> {
     host.turn(state::now());
     host.flush();
     let unmade = host.half_open();
-    let bytes = host.leave().map_err(|_| "there is no memory for it")?;
+    let bytes = host.checkpoint().map_err(|_| "there is no memory for it")?;
     let mut connections = 0;
     // SAFETY: as many bytes as is said, and a place for a number.
     let refused: c_int =

@@ -2,7 +2,7 @@
 //!
 //! The older one finds [`sietch_successor_1`] and calls its functions in the order in which they stand there, from one
 //! thread. The number in the name changes when they do; what [`take`](Successor::take) reads has a version of
-//! its own (`posix`, `moving`). From [`prepare`] to [`serve`] or [`renounce`] this library's state is locked, so that
+//! its own (`posix`, `checkpoint`). From [`prepare`] to [`serve`] or [`renounce`] this library's state is locked, so that
 //! a call that comes through before all is there waits, and a fork, too.
 
 use std::cell::Cell;
@@ -111,18 +111,18 @@ unsafe extern "C" fn take(bytes: *const u8, len: usize, connections: *mut usize)
         let Some(host) = state.host() else {
             return libc::EINVAL;
         };
-        let arrived = match host.arrive(bytes, state::now()) {
-            Ok(arrived) => arrived,
+        let restored = match host.restore(bytes, state::now()) {
+            Ok(restored) => restored,
             Err(error) => return error.number(),
         };
         let name = |numbers: &[u32], whose| {
             let all = numbers.iter().map(|number| number.cast_signed());
             all.for_each(|number| numbers::set(number, whose));
         };
-        name(&arrived.sockets, Whose::Socket);
-        name(&arrived.sets, Whose::Set);
+        name(&restored.sockets, Whose::Socket);
+        name(&restored.sets, Whose::Set);
         // SAFETY: the older library passes a place for it.
-        unsafe { *connections = arrived.connections };
+        unsafe { *connections = restored.connections };
         0
     })
 }

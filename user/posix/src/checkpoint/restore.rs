@@ -7,39 +7,39 @@ use base::Instant;
 use epoll::{Events, Trigger, Watch};
 use inet::{Endpoint, Error, PastConnection, SocketId, TcpSnapshot, Transport};
 
-use super::{Arrived, Estate, SetRecord, SocketRecord, Standing};
+use super::{Checkpoint, Restored, SetRecord, SocketRecord, SocketState};
 use crate::errno::{Errno, Result};
 use crate::host::{Host, Link};
 use crate::open::{Direction, Open};
 
 impl<L: Link> Host<L> {
-    /// Takes over what [`leave`](Self::leave) of another host says. This host has nothing yet; on an error it is to
+    /// Takes over what [`save`](Self::checkpoint) of another host says. This host has nothing yet; on an error it is to
     /// be dropped, and nobody has noticed.
     ///
     /// Errors: `INVALID` for bytes that are nothing of that kind, or of another address; those of the calls
     /// that make such sockets.
-    pub fn arrive(&mut self, bytes: &[u8], now: Instant) -> Result<Arrived> {
-        let estate = Estate::decode(bytes).ok_or(Errno::INVALID)?;
-        if estate.host != Endpoint::v4(self.address.host(), 0) {
+    pub fn restore(&mut self, bytes: &[u8], now: Instant) -> Result<Restored> {
+        let checkpoint = Checkpoint::decode(bytes).ok_or(Errno::INVALID)?;
+        if checkpoint.host != Endpoint::v4(self.address.host(), 0) {
             return Err(Errno::INVALID);
         }
         self.set_now(now);
-        let mut arrived = Arrived::default();
+        let mut restored = Restored::default();
         let mut opens = Vec::new();
-        for record in &estate.sockets {
-            opens.push(self.settle_in(record, &mut arrived)?);
+        for record in &checkpoint.sockets {
+            opens.push(self.restore_socket(record, &mut restored)?);
         }
-        for orphan in &estate.orphans {
-            self.bring_up(orphan)?;
+        for orphan in &checkpoint.orphans {
+            self.restore_orphan(orphan)?;
         }
-        arrived.connections += estate.orphans.len();
-        for record in &estate.sets {
-            self.watch_again(record, &opens, &mut arrived)?;
+        restored.connections += checkpoint.orphans.len();
+        for record in &checkpoint.sets {
+            self.restore_set(record, &opens, &mut restored)?;
         }
-        if estate.is_shared {
+        if checkpoint.is_shared {
             self.share_as_child();
         }
-        Ok(arrived)
+        Ok(restored)
     }
 
     /// Receives frames that another queue of the link has got.
@@ -49,7 +49,11 @@ impl<L: Link> Host<L> {
         self.note_changes();
     }
 
-    fn settle_in(&mut self, record: &SocketRecord, arrived: &mut Arrived) -> Result<Arc<Open>> {
+    fn restore_socket(
+        &mut self,
+        record: &SocketRecord,
+        restored: &mut Restored,
+    ) -> Result<Arc<Open>> {
         let (first, others) = record.numbers.split_first().ok_or(Errno::INVALID)?;
         let all = &record.numbers;
         if all.iter().any(|number| self.named(*number).is_some()) {
@@ -67,7 +71,7 @@ impl<L: Link> Host<L> {
         let (receiving, sending) = record.timeouts;
         open.set_timeout_nanos(Direction::Receive, receiving.unwrap_or(0));
         open.set_timeout_nanos(Direction::Send, sending.unwrap_or(0));
-        arrived.connections += self.stand(open.id, record)?;
+        restored.connections += self.restore_state(open.id, record)?;
         open.is_outcome_untold
             .store(record.is_outcome_untold, Relaxed);
         open.serves.store(record.serves, Relaxed);
@@ -75,26 +79,26 @@ impl<L: Link> Host<L> {
             open.settle();
         }
         self.refresh(&open);
-        arrived.sockets.extend(all);
+        restored.sockets.extend(all);
         Ok(open)
     }
 
     /// Puts a new socket where the other stood; how many connections that are.
-    fn stand(&mut self, id: SocketId, record: &SocketRecord) -> Result<usize> {
+    fn restore_state(&mut self, id: SocketId, record: &SocketRecord) -> Result<usize> {
         let (stack, world) = self.parts();
         stack.configure(world, id, |options| *options = record.options)?;
         let is_stream = record.is_stream;
-        match &record.standing {
-            Standing::Unconnected(local) => {
+        match &record.state {
+            SocketState::Unconnected(local) => {
                 local.map(|local| stack.bind(id, local)).transpose()?;
                 Ok(0)
             }
-            Standing::Datagrams((local, remote)) if !is_stream => {
+            SocketState::Datagrams((local, remote)) if !is_stream => {
                 stack.bind(id, *local)?;
                 stack.connect(world, id, *remote)?;
                 Ok(0)
             }
-            Standing::Listening((local, backlog), waiting) if is_stream => {
+            SocketState::Listening((local, backlog), waiting) if is_stream => {
                 stack.bind(id, *local)?;
                 stack.listen(id, *backlog as usize)?;
                 for connection in waiting {
@@ -102,12 +106,12 @@ impl<L: Link> Host<L> {
                 }
                 Ok(waiting.len())
             }
-            Standing::Connecting(ends) if is_stream => self.ask_again(id, *ends, record),
-            Standing::Connected(connection) if is_stream => {
+            SocketState::Connecting(ends) if is_stream => self.reconnect(id, *ends, record),
+            SocketState::Connected(connection) if is_stream => {
                 stack.import(world, id, connection)?;
                 Ok(1)
             }
-            Standing::Past(past) if is_stream => {
+            SocketState::Past(past) if is_stream => {
                 stack.import_past(world, id, past)?;
                 Ok(0)
             }
@@ -116,7 +120,7 @@ impl<L: Link> Host<L> {
     }
 
     /// The program waits for this peer; if it cannot be asked any more, it hears that nothing came of it.
-    fn ask_again(
+    fn reconnect(
         &mut self,
         id: SocketId,
         (local, remote): (Endpoint, Endpoint),
@@ -141,18 +145,18 @@ impl<L: Link> Host<L> {
     }
 
     /// What the program has let go still has to reach its peer.
-    fn bring_up(&mut self, orphan: &TcpSnapshot) -> Result<()> {
+    fn restore_orphan(&mut self, orphan: &TcpSnapshot) -> Result<()> {
         let (stack, world) = self.parts();
         let id = stack.open(Transport::Tcp)?;
         stack.import(world, id, orphan)?;
         Ok(stack.close(world, id)?)
     }
 
-    fn watch_again(
+    fn restore_set(
         &mut self,
         record: &SetRecord,
         opens: &[Arc<Open>],
-        arrived: &mut Arrived,
+        restored: &mut Restored,
     ) -> Result<()> {
         let (first, others) = record.numbers.split_first().ok_or(Errno::INVALID)?;
         let mut numbers = record.numbers.iter();
@@ -173,7 +177,7 @@ impl<L: Link> Host<L> {
             };
             set.restore(member.number, open, watch)?;
         }
-        arrived.sets.extend(&record.numbers);
+        restored.sets.extend(&record.numbers);
         Ok(())
     }
 }

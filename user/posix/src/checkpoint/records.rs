@@ -10,7 +10,7 @@ const FORMAT: u64 = u64::from_le_bytes(*b"sietch\x00\x01");
 
 /// Everything.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) struct Estate {
+pub(crate) struct Checkpoint {
     /// The program's address on the link.
     pub host: Endpoint,
     pub sockets: Vec<SocketRecord>,
@@ -33,12 +33,12 @@ pub(crate) struct SocketRecord {
     /// Limits of a wait, for receiving and for sending.
     pub timeouts: (Option<u64>, Option<u64>),
     pub options: Options,
-    pub standing: Standing,
+    pub state: SocketState,
 }
 
 /// Where a socket stands.
 #[derive(PartialEq, Eq, Debug)]
-pub(crate) enum Standing {
+pub(crate) enum SocketState {
     /// It has no peer, and perhaps a name.
     Unconnected(Option<Endpoint>),
     /// It waits for peers: its name, how many may wait, and those that do.
@@ -73,16 +73,16 @@ pub(crate) struct Member {
 }
 
 structures! {
-    Estate { host, sockets, orphans, sets, is_shared }
+    Checkpoint { host, sockets, orphans, sets, is_shared }
     SocketRecord {
         numbers, is_stream, is_nonblocking, is_outcome_untold, is_settled, serves, timeouts, options,
-        standing,
+        state,
     }
     SetRecord { numbers, members }
     Member { number, socket, interest, trigger, data }
 }
 
-impl Encode for Standing {
+impl Encode for SocketState {
     fn put(&self, to: &mut Vec<u8>) {
         match self {
             Self::Unconnected(local) => (0_u8, *local).put(to),
@@ -116,7 +116,7 @@ impl Encode for Standing {
     }
 }
 
-impl Estate {
+impl Checkpoint {
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         FORMAT.put(&mut bytes);
@@ -127,14 +127,14 @@ impl Estate {
     /// `None` for bytes of another format, and for those that are none of it.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let is_known = u64::take(&mut bytes)? == FORMAT;
-        let estate = is_known.then(|| Self::take(&mut bytes))??;
-        bytes.is_empty().then_some(estate)
+        let checkpoint = is_known.then(|| Self::take(&mut bytes))??;
+        bytes.is_empty().then_some(checkpoint)
     }
 }
 
 /// What has come over.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Arrived {
+pub struct Restored {
     /// Streams, those included that wait to be accepted or have been let go.
     pub connections: usize,
     /// The numbers of sockets.

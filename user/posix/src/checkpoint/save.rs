@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use epoll::Watch;
 use inet::{Endpoint, SocketId, State, Transport};
 
-use super::{Estate, Member, SetRecord, SocketRecord, Standing};
+use super::{Checkpoint, Member, SetRecord, SocketRecord, SocketState};
 use crate::errno::Result;
 use crate::host::{Host, Link};
 use crate::open::{Direction, Open};
@@ -22,10 +22,10 @@ impl<L: Link> Host<L> {
         self.parts().0.half_open()
     }
 
-    /// All that the host has, as bytes for [`arrive`](Self::arrive). Nothing changes by that.
+    /// All that the host has, as bytes for [`restore`](Self::restore). Nothing changes by that.
     ///
     /// Errors: `NO_BUFFERS`.
-    pub fn leave(&mut self) -> Result<Vec<u8>> {
+    pub fn checkpoint(&mut self) -> Result<Vec<u8>> {
         let sockets = grouped(self.table.sockets());
         let records = sockets
             .iter()
@@ -39,14 +39,14 @@ impl<L: Link> Host<L> {
         let sets = sets.collect();
         let (stack, world) = self.parts();
         let orphans = stack.orphan_snapshots(world)?;
-        let estate = Estate {
+        let checkpoint = Checkpoint {
             host: Endpoint::v4(self.address.host(), 0),
             sockets: records,
             orphans,
             sets,
             is_shared: self.sharing != Sharing::Alone,
         };
-        Ok(estate.encode())
+        Ok(checkpoint.encode())
     }
 
     fn record(&mut self, open: &Open, numbers: &[u32]) -> Result<SocketRecord> {
@@ -62,42 +62,42 @@ impl<L: Link> Host<L> {
                 open.timeout_nanos(Direction::Send),
             ),
             options: *self.parts().0.options(open.id)?,
-            standing: match open.transport {
-                Transport::Tcp => self.stands(open.id)?,
+            state: match open.transport {
+                Transport::Tcp => self.state_of(open.id)?,
                 Transport::Udp => self.names(open.id),
             },
         })
     }
 
-    fn stands(&mut self, id: SocketId) -> Result<Standing> {
+    fn state_of(&mut self, id: SocketId) -> Result<SocketState> {
         let (stack, world) = self.parts();
         let state = stack.state(id)?;
         if let State::Listen = state {
             let backlog = stack.accept_queue(id)?.1;
             let listener = (stack.local(id)?, u32::try_from(backlog).unwrap_or(u32::MAX));
-            return Ok(Standing::Listening(
+            return Ok(SocketState::Listening(
                 listener,
                 stack.waiting_snapshots(world, id)?,
             ));
         }
         if let Some(past) = stack.past(id)? {
-            return Ok(Standing::Past(past));
+            return Ok(SocketState::Past(past));
         }
         Ok(match state {
             State::Closed => self.names(id),
             State::SynSent | State::SynReceived => {
-                Standing::Connecting((stack.local(id)?, stack.remote(id)?))
+                SocketState::Connecting((stack.local(id)?, stack.remote(id)?))
             }
-            _ => Standing::Connected(stack.snapshot(world, id)?),
+            _ => SocketState::Connected(stack.snapshot(world, id)?),
         })
     }
 
-    fn names(&mut self, id: SocketId) -> Standing {
+    fn names(&mut self, id: SocketId) -> SocketState {
         let (stack, _) = self.parts();
         let local = stack.local(id).ok().filter(|local| local.port != 0);
         match (local, stack.remote(id)) {
-            (Some(local), Ok(remote)) => Standing::Datagrams((local, remote)),
-            (local, _) => Standing::Unconnected(local),
+            (Some(local), Ok(remote)) => SocketState::Datagrams((local, remote)),
+            (local, _) => SocketState::Unconnected(local),
         }
     }
 

@@ -6,7 +6,7 @@
 //! if nothing had been.
 //!
 //! # Idea
-//! What the older host has is copied as a value ([`Estate`], bytes behind a version): nothing of it changes by that. The
+//! What the older host has is copied as a value ([`Checkpoint`], bytes behind a version): nothing of it changes by that. The
 //! newer one opens a queue of its own on the same link, before, and makes the same under the same numbers. Only when all
 //! is there does the older one end, without a word to peers. So a failure at any step needs no undoing.
 //!
@@ -15,20 +15,20 @@
 //! ([`Host::take_frames`], [`Host::hear`]): a peer whose segment was lost would wait for its timer, which
 //! is a fifth of a second and more.
 //!
-//! `records` has what is written, `leave` writes it, `arrive` reads it.
+//! `records` has what is written, `save` writes it, `restore` reads it.
 //!
 //! # Invariants
-//! - Nothing is believed: what [`Host::arrive`] is given may come from anybody. Numbers of sockets and sets
+//! - Nothing is believed: what [`Host::restore`] is given may come from anybody. Numbers of sockets and sets
 //!   are checked by who knows the system's.
-//! - A host that has arrived has sent nothing before [`Host::flush`].
+//! - A host that has restored has sent nothing before [`Host::flush`].
 //!
 //! # Not here
 //! Connections that are being made by peers ([`Host::half_open`]: wait for them); those that the program is
 //! making are asked for again. Datagrams that wait to be read are lost.
 
-mod arrive;
-mod leave;
 mod records;
+mod restore;
+mod save;
 
-pub use records::Arrived;
-pub(crate) use records::{Estate, Member, SetRecord, SocketRecord, Standing};
+pub use records::Restored;
+pub(crate) use records::{Checkpoint, Member, SetRecord, SocketRecord, SocketState};

@@ -3,16 +3,16 @@
 mod support;
 
 use base::Instant;
-use posix::{Arrived, Endpoint, Errno, Events, Shutdown, Transport, Trigger, Watch};
+use posix::{Endpoint, Errno, Events, Restored, Shutdown, Transport, Trigger, Watch};
 use support::*;
 
 /// Puts another host in the server's place, with all that the first had; the frames that lie in its ring go
 /// along.
-fn exchange(wire: &mut Wire) -> Arrived {
-    let bytes = wire.server().leave().unwrap();
+fn exchange(wire: &mut Wire) -> Restored {
+    let bytes = wire.server().checkpoint().unwrap();
     let mut newer = Side::new(1);
     let now = Instant::from_nanos(wire.now);
-    let arrived = newer.host.arrive(&bytes, now).unwrap();
+    let restored = newer.host.restore(&bytes, now).unwrap();
     for frame in wire.server().take_frames() {
         newer.host.hear(&frame, now);
     }
@@ -21,7 +21,7 @@ fn exchange(wire: &mut Wire) -> Arrived {
     let sent = wire.sides[0].port.take_sent();
     newer.port.borrow_mut().sent.splice(0..0, sent);
     wire.sides[0] = newer;
-    arrived
+    restored
 }
 
 #[test]
@@ -218,8 +218,8 @@ fn sets_watch_what_they_have_watched_in_the_same_way() {
     assert_eq!(send(wire.client(), CLIENT, b"1"), Ok(1));
     wire.steps(10);
     assert_eq!(told(&mut wire, SET), [u64::from(SERVED)]);
-    let arrived = exchange(&mut wire);
-    assert_eq!(arrived.sets, [SET, SET + 1]);
+    let restored = exchange(&mut wire);
+    assert_eq!(restored.sets, [SET, SET + 1]);
     assert_eq!(told(&mut wire, SET), [], "it has reported once");
     // A reset is told of by everybody who still watches.
     assert_eq!(send(wire.server(), SERVED, b"unread"), Ok(6));
@@ -306,24 +306,24 @@ fn options_limits_and_further_numbers_go_along() {
 fn a_host_that_was_copied_in_vain_goes_on_as_if_nothing_had_been() {
     let mut wire = Wire::connected();
     assert_eq!(send(wire.server(), SERVED, &[3; 50_000]), Ok(50_000));
-    let bytes = wire.server().leave().unwrap();
+    let bytes = wire.server().checkpoint().unwrap();
     let now = Instant::from_nanos(wire.now);
     for len in 0..bytes.len().min(600) {
         let mut other = Side::new(1);
-        let cut = other.host.arrive(&bytes[..len], now);
+        let cut = other.host.restore(&bytes[..len], now);
         assert_eq!(cut, Err(Errno::INVALID), "{len}");
         drop(other.host);
     }
     let mut elsewhere = Side::new(3);
     assert_eq!(
-        elsewhere.host.arrive(&bytes, now),
+        elsewhere.host.restore(&bytes, now),
         Err(Errno::INVALID),
         "another address"
     );
     let mut older = bytes.clone();
     older[7] ^= 1;
     assert_eq!(
-        Side::new(1).host.arrive(&older, now),
+        Side::new(1).host.restore(&older, now),
         Err(Errno::INVALID),
         "another format"
     );
@@ -345,9 +345,9 @@ fn a_host_that_was_copied_in_vain_goes_on_as_if_nothing_had_been() {
 #[test]
 fn a_number_that_two_sockets_have_is_refused() {
     let mut wire = Wire::connected();
-    let bytes = wire.server().leave().unwrap();
+    let bytes = wire.server().checkpoint().unwrap();
     let mut other = Side::new(1);
     other.host.add_socket(SERVED, Transport::Udp, true).unwrap();
-    let arrived = other.host.arrive(&bytes, Instant::from_nanos(wire.now));
-    assert_eq!(arrived, Err(Errno::INVALID));
+    let restored = other.host.restore(&bytes, Instant::from_nanos(wire.now));
+    assert_eq!(restored, Err(Errno::INVALID));
 }
