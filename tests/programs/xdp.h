@@ -100,6 +100,9 @@ static inline int xsk_option(int fd, int name, const void *value, socklen_t len)
     return setsockopt(fd, SOL_XDP, name, value, len);
 }
 
+// docs/rings.md
+#define XDP_NEW_FLOWS 0x5301
+
 static inline int xsk_register(int fd, void *at, uint64_t len, uint32_t chunk, uint32_t headroom) {
     struct xdp_umem_reg request = {
         .addr = (uintptr_t)at, .len = len, .chunk_size = chunk, .headroom = headroom};

@@ -592,6 +592,29 @@ static void a_filter_that_is_revoked_under_load_is_over_at_once(void) {
     close(stack);
 }
 
+static int says_no_new_flows(struct xsk *x) {
+    int no = 0;
+    return xsk_option(x->fd, XDP_NEW_FLOWS, &no, sizeof no);
+}
+
+static void who_has_lost_a_queue_says_nothing_about_its_next_owner(void) {
+    int filter = datagrams_to(7, 7);
+    struct xsk x, alone, beside;
+    CHECK(open_by(&x, filter) == 0 && xsk_bind(&x, b_index, XDP_COPY) == 0);
+    CHECK(delete_filter(number_of_the_filter()) == 0);
+    CHECK(refused(says_no_new_flows(&x), ENETDOWN));
+    CHECK(xsk_open(&alone, ENTRIES, CHUNKS) == 0 && xsk_bind(&alone, b_index, XDP_COPY) == 0);
+    CHECK(refused(says_no_new_flows(&x), ENETDOWN));
+    CHECK(xsk_open(&beside, ENTRIES, CHUNKS) == 0);
+    CHECK(xsk_bind_queue(&beside, b_index, 1, XDP_COPY) == 0);
+    CHECK(refused(says_no_new_flows(&x), ENETDOWN));
+    CHECK(says_no_new_flows(&alone) == 0 && says_no_new_flows(&beside) == 0);
+    xsk_close(&beside);
+    xsk_close(&alone);
+    xsk_close(&x);
+    close(filter);
+}
+
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
     a_index = if_nametoindex(argv[1]);
@@ -616,5 +639,6 @@ int main(int argc, char **argv) {
     TEST(a_queue_is_narrowed_that_had_the_whole_link);
     TEST(a_frame_that_is_changed_after_the_look_leaves_as_it_was);
     TEST(a_filter_that_is_revoked_under_load_is_over_at_once);
+    TEST(who_has_lost_a_queue_says_nothing_about_its_next_owner);
     return check_status();
 }

@@ -117,9 +117,6 @@ static int bind_queue(struct xsk *x, unsigned queue) {
     return bind(x->fd, (void *)&name, sizeof name);
 }
 
-// docs/rings.md
-enum { XDP_NEW_FLOWS = 0x5301 };
-
 // What is no flow's comes to each queue, and to who is left.
 static void a_link_may_have_several_queues(void) {
     struct xsk further, third;

@@ -298,8 +298,13 @@ impl Nic {
     /// Whether a queue gets new flows. Not to be called by two at once.
     ///
     /// Errors: `NetworkDown` if its owner has lost the link, `OutOfMemory`.
-    pub fn take_new_flows(&self, queue: u16, is_taker: bool) -> Result<()> {
-        self.owners.take_new_flows(queue, is_taker)
+    pub fn take_new_flows(
+        &self,
+        queue: u16,
+        owner: &Arc<dyn FrameOwner>,
+        is_taker: bool,
+    ) -> Result<()> {
+        self.owners.take_new_flows(queue, owner, is_taker)
     }
 
     /// Its owners, if it has any, lose the link.

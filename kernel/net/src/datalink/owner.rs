@@ -145,7 +145,7 @@ impl Ownership {
     /// Errors: `NetworkDown` if the link is gone, `OutOfMemory`.
     pub fn take_new_flows(&self, is_taker: bool) -> Result<()> {
         let OwnedLink { nic, queue, .. } = &self.link;
-        change::one_at_a_time(|| nic.take_new_flows(*queue, is_taker))
+        change::one_at_a_time(|| nic.take_new_flows(*queue, &self.owner, is_taker))
     }
 }
 

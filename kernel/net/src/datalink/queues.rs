@@ -194,14 +194,20 @@ impl Owners {
     /// Whether a queue gets new flows from now on. Not to be called by two at once.
     ///
     /// Errors: `NetworkDown` if the link is another's, `OutOfMemory`.
-    pub fn take_new_flows(&self, queue: u16, is_taker: bool) -> Result<()> {
+    pub fn take_new_flows(
+        &self,
+        queue: u16,
+        owner: &Arc<dyn FrameOwner>,
+        is_taker: bool,
+    ) -> Result<()> {
         match self.now() {
-            Owner::Stack => return Err(Error::NetworkDown),
-            Owner::Alone(..) if is_taker => {}
-            Owner::Alone(_, only) => self.share(queue, only)?.take_new_flows(queue, false),
-            Owner::Shared(shared) => shared.take_new_flows(queue, is_taker),
+            Owner::Alone(_, only) if Arc::ptr_eq(&only, owner) => match is_taker {
+                true => Ok(()),
+                false => self.share(queue, only)?.take_new_flows(queue, owner, false),
+            },
+            Owner::Stack | Owner::Alone(..) => Err(Error::NetworkDown),
+            Owner::Shared(shared) => shared.take_new_flows(queue, owner, is_taker),
         }
-        Ok(())
     }
 
     /// A queue sends these frames.
@@ -341,8 +347,20 @@ impl Shared {
         }
     }
 
-    fn take_new_flows(&self, queue: u16, is_taker: bool) {
-        self.0.lock().steering.take_new_flows(queue, is_taker);
+    /// Errors: `NetworkDown` if the queue is not this owner's.
+    fn take_new_flows(
+        &self,
+        number: u16,
+        owner: &Arc<dyn FrameOwner>,
+        is_taker: bool,
+    ) -> Result<()> {
+        let Sorting { steering, queues } = &mut *self.0.lock();
+        let queue = queues.get(usize::from(number)).and_then(Option::as_ref);
+        match queue.is_some_and(|queue| Arc::ptr_eq(&queue.owner, owner)) {
+            true => steering.take_new_flows(number, is_taker),
+            false => return Err(Error::NetworkDown),
+        }
+        Ok(())
     }
 
     fn learn(&self, queue: u16, frames: &TxChain) {
