@@ -29,6 +29,8 @@ http {
     server { listen 80; root /site; }
 }
 ";
+/// A connection that hangs since the reload is seen, a host that is busy is not.
+const TIMEOUT: &str = "5s";
 /// A shell that starts nginx and then runs what is typed.
 const SCRIPT: &str = "nginx -c /nginx.conf & while read line; do eval \"$line\"; done";
 
@@ -68,7 +70,7 @@ fn reload(setup: &Setup) -> Result<(), String> {
 fn wrk(address: SocketAddr) -> Result<(), String> {
     let url = format!("http://{address}/index.html");
     let output = Command::new("wrk")
-        .args(["-t1", "-c50", "-d6s", &url])
+        .args(["-t1", "-c50", "-d8s", "--timeout", TIMEOUT, &url])
         .output();
     let output = output.map_err(|error| format!("wrk: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
