@@ -1,0 +1,82 @@
+//! A device that does not answer: stopped, started anew, or given up.
+//!
+//! Whose command it is that hangs cannot be known, so all that were under way are sent again, and
+//! for each that counts as a retry. The order is: [`Control::stop`](crate::Control::stop), then
+//! [`Queue::stop`] for all queues, then a start and [`Queue::restart`], or
+//! [`Queue::fail_all`]. Only then is memory handed back.
+
+use super::*;
+use crate::limits::Cache;
+use crate::request::{Done, Durability};
+
+impl<K, C: Channel> Queue<K, C> {
+    /// Whether the device has to be stopped: it broke the rules, or has not ended a
+    /// request in time.
+    pub fn is_stuck(&self, now: Instant) -> bool {
+        let is_late = |way: &UnderWay<K>| way.deadline <= now;
+        self.is_broken || self.requests.iter().flatten().any(is_late)
+    }
+
+    /// The device has been stopped, and touches no memory any more.
+    pub fn stop(&mut self) {
+        self.channel.retire();
+        self.owners.fill(None);
+        self.waiting.clear();
+        self.requests
+            .iter_mut()
+            .flatten()
+            .for_each(UnderWay::rewind);
+        self.is_broken = true;
+    }
+
+    /// The device was started with a new channel: sends all again that was not tried too often.
+    pub fn restart(&mut self, channel: C, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
+        self.owners = vec![None; usize::from(channel.depth())].into_boxed_slice();
+        self.channel = channel;
+        self.is_broken = false;
+        for index in 0..REQUESTS_MAX as u16 {
+            let Some(mut way) = self.take(index) else {
+                continue;
+            };
+            way.retries += 1;
+            if way.retries > RETRIES_MAX {
+                way.failure = Some(Failure::TimedOut);
+            } else {
+                way.deadline = now + TIMEOUT;
+                self.counters.retried += 1;
+            }
+            self.go_on(index, way, now).map(&mut *sink);
+        }
+        self.channel.publish();
+    }
+
+    /// The device was stopped and is not started again.
+    pub fn fail_all(&mut self, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
+        for index in 0..REQUESTS_MAX as u16 {
+            if let Some(mut way) = self.take(index) {
+                way.failure = Some(Failure::Gone);
+                let completion = self.end(index, way, now);
+                sink(completion);
+            }
+        }
+    }
+
+    /// What needs no device: nothing was asked for, or a flush of a disk without a cache.
+    pub(super) fn nothing_to_do(&self, request: &Request<K>) -> Option<Done> {
+        let is_empty = request.sectors.count == 0;
+        match (request.operation, self.limits.cache) {
+            (Operation::Flush, Cache::WriteThrough) => Some(Done::Flushed(
+                self.order.flush_succeeded(self.order.flush_begins()),
+            )),
+            (Operation::Read, _) if is_empty => Some(Done::Read),
+            (Operation::Discard, _) if is_empty => Some(Done::Discarded),
+            (Operation::Write(Durability::Forced), _) if is_empty => {
+                Some(Done::Durable(self.order.forced()))
+            }
+            (Operation::Write(_) | Operation::WriteZeroes { .. }, _) if is_empty => {
+                Some(Done::Written(self.order.completed()))
+            }
+            _ => None,
+        }
+    }
+}

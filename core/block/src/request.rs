@@ -1,0 +1,127 @@
+//! What is asked of a disk, and how it ends.
+
+use alloc::vec::Vec;
+
+use hal::Span;
+
+use crate::order::{Durable, Flushed, Written};
+
+/// A number of sectors.
+pub type Sectors = u64;
+
+/// Sectors that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SectorRange {
+    /// The first.
+    pub first: u64,
+    /// How many.
+    pub count: Sectors,
+}
+
+impl SectorRange {
+    /// The sector behind the last, if there is such a number.
+    pub fn end(self) -> Option<u64> {
+        self.first.checked_add(self.count)
+    }
+
+    /// Bytes in all.
+    pub fn bytes(self) -> u64 {
+        self.count.saturating_mul(crate::SECTOR_BYTES)
+    }
+}
+
+/// Whether a completed write has to survive a loss of power.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// Not until a flush.
+    Volatile,
+    /// At once: the device forces it, or a flush follows.
+    Forced,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Operation {
+    /// Sectors to memory.
+    Read,
+    /// Memory to sectors.
+    Write(Durability),
+    /// What was complete is brought to the medium.
+    Flush,
+    /// The content is of no use any more.
+    Discard,
+    /// Zeroes, without memory full of them.
+    WriteZeroes {
+        /// The device may give up the room.
+        may_unmap: bool,
+    },
+}
+
+impl Operation {
+    /// Whether it moves memory.
+    pub fn has_data(self) -> bool {
+        matches!(self, Self::Read | Self::Write(_))
+    }
+
+    /// Whether it changes the disk.
+    pub fn changes(self) -> bool {
+        !matches!(self, Self::Read | Self::Flush)
+    }
+}
+
+/// What somebody asks for.
+#[derive(Debug)]
+pub struct Request<K> {
+    /// What is to be done.
+    pub operation: Operation,
+    /// Where; nothing for a flush.
+    pub sectors: SectorRange,
+    /// The memory, in order; nothing for what moves none.
+    pub spans: Vec<Span>,
+    /// What keeps that memory alive, and who waits. Handed back with the outcome.
+    pub keep: K,
+}
+
+/// What was done.
+#[derive(PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Done {
+    /// The memory has the sectors' bytes.
+    Read,
+    /// The sectors are changed; a loss of power may undo it.
+    Written(Written),
+    /// The sectors are changed for good.
+    Durable(Durable),
+    /// Writes were brought to the medium.
+    Flushed(Flushed),
+    /// The sectors have no content any more.
+    Discarded,
+}
+
+/// Why a request failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Failure {
+    /// The device says that it could not.
+    Medium,
+    /// The device does not know the command.
+    Unsupported,
+    /// There are no such sectors.
+    OutOfRange,
+    /// It does not begin and end with blocks, or memory and sectors differ in length.
+    Misaligned,
+    /// Nothing can be changed.
+    ReadOnly,
+    /// The device did not answer, even after it was started anew.
+    TimedOut,
+    /// The device is gone, or answers nonsense for good.
+    Gone,
+}
+
+/// How a request ended.
+#[derive(Debug)]
+pub struct Completion<K> {
+    /// What was done, or why it was not.
+    pub result: Result<Done, Failure>,
+    /// What came with the request.
+    pub keep: K,
+}

@@ -1,0 +1,143 @@
+//! Cutting a request into commands that keep to the device's limits.
+//!
+//! Memory that happens to lie together is told to the device as one piece: fewer descriptors, which
+//! is the only merging that pays for requests that somebody waits for.
+
+use alloc::vec::Vec;
+
+use hal::Span;
+
+use crate::SECTOR_BYTES;
+use crate::limits::{Bulk, Limits};
+use crate::request::{Failure, Operation, SectorRange};
+
+/// How far a request has been cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Cursor {
+    /// Sectors that are in commands.
+    pub sectors: u64,
+    /// The span that the next command begins in, and where in it.
+    span: usize,
+    offset: u32,
+}
+
+/// The next command's sectors; its pieces of memory are put into `pieces`. `None` at the end.
+///
+/// Errors: `Misaligned` where no cut keeps to the limits.
+pub fn next(
+    limits: &Limits,
+    operation: Operation,
+    range: SectorRange,
+    spans: &[Span],
+    cursor: &mut Cursor,
+    pieces: &mut Vec<Span>,
+) -> Result<Option<SectorRange>, Failure> {
+    pieces.clear();
+    let left = range.count.saturating_sub(cursor.sectors);
+    if left == 0 {
+        return Ok(None);
+    }
+    let first = range.first + cursor.sectors;
+    let most = left.min(up_to_chunk(limits, first));
+    let count = match operation {
+        Operation::Read | Operation::Write(_) => {
+            let bytes = most.saturating_mul(SECTOR_BYTES);
+            let bytes = bytes.min(u64::from(limits.command_bytes_max)) as u32;
+            u64::from(gather(limits, spans, cursor, bytes, pieces)?) / SECTOR_BYTES
+        }
+        Operation::Discard => most.min(sectors_max(limits.discard)?),
+        Operation::WriteZeroes { .. } => most.min(sectors_max(limits.zeroes)?),
+        Operation::Flush => most,
+    };
+    cursor.sectors += count;
+    Ok(Some(SectorRange { first, count }))
+}
+
+fn sectors_max(bulk: Option<Bulk>) -> Result<u64, Failure> {
+    let bulk = bulk.ok_or(Failure::Unsupported)?;
+    Ok(bulk.sectors_max.into())
+}
+
+/// Sectors from `first` to the end of its chunk.
+fn up_to_chunk(limits: &Limits, first: u64) -> u64 {
+    let in_chunk = |chunk: u32| u64::from(chunk) - first % u64::from(chunk);
+    limits.chunk_sectors.map_or(u64::MAX, in_chunk)
+}
+
+/// Takes pieces for at most `bytes` bytes, a whole number of blocks; returns how many bytes.
+fn gather(
+    limits: &Limits,
+    spans: &[Span],
+    cursor: &mut Cursor,
+    bytes: u32,
+    pieces: &mut Vec<Span>,
+) -> Result<u32, Failure> {
+    let mut taken = 0;
+    // Where the last whole block ended: bytes, pieces, length of the last piece, cursor.
+    let mut whole = (0, 0, 0, *cursor);
+    while taken < bytes
+        && let Some(span) = spans.get(cursor.span)
+    {
+        let room = bytes - taken;
+        let Some(piece) = piece_at(limits, *span, cursor.offset, room) else {
+            (cursor.span, cursor.offset) = (cursor.span + 1, 0);
+            continue;
+        };
+        if !is_aligned(limits, piece) {
+            return Err(Failure::Misaligned);
+        }
+        match joined(limits, pieces.last(), piece) {
+            Some(longer) => _ = pieces.pop().map(|_| pieces.push(longer)),
+            None if pieces.len() == usize::from(limits.segments_max) => break,
+            None => pieces.push(piece),
+        }
+        taken += piece.len();
+        cursor.offset += piece.len();
+        let over = taken % limits.block_bytes;
+        if over < piece.len() {
+            let last = pieces.last().map_or(0, Span::len) - over;
+            let at = Cursor {
+                offset: cursor.offset - over,
+                ..*cursor
+            };
+            whole = (taken - over, pieces.len(), last, at);
+        }
+    }
+    let (taken, count, last, at) = whole;
+    *cursor = at;
+    pieces.truncate(count);
+    let cut = pieces.pop().and_then(|piece| piece.part(0, last));
+    pieces.extend(cut);
+    match taken {
+        0 => Err(Failure::Misaligned),
+        taken => Ok(taken),
+    }
+}
+
+/// What the device may be told in one piece of `span` from `offset` on; `None` at its end.
+fn piece_at(limits: &Limits, span: Span, offset: u32, room: u32) -> Option<Span> {
+    let left = span.len().checked_sub(offset).filter(|left| *left != 0)?;
+    let start = span.addr() + u64::from(offset);
+    let to_boundary = limits
+        .segment_boundary
+        .map_or(u64::MAX, |boundary| boundary - start.0 % boundary);
+    let len = left.min(room).min(limits.segment_bytes_max);
+    let len = u64::from(len).min(to_boundary) as u32;
+    span.part(offset, len)
+}
+
+fn is_aligned(limits: &Limits, piece: Span) -> bool {
+    let align = u64::from(limits.segment_align);
+    piece.addr().0.is_multiple_of(align) && u64::from(piece.len()).is_multiple_of(align)
+}
+
+/// Both as one piece, where they touch and the limits allow it.
+fn joined(limits: &Limits, last: Option<&Span>, piece: Span) -> Option<Span> {
+    let whole = last?.joined(piece)?;
+    let crosses = |boundary: u64| {
+        whole.addr().0 / boundary != (whole.addr().0 + u64::from(whole.len()) - 1) / boundary
+    };
+    let fits =
+        whole.len() <= limits.segment_bytes_max && !limits.segment_boundary.is_some_and(crosses);
+    fits.then_some(whole)
+}

@@ -1,0 +1,7 @@
+//! Requests on a simulated disk.
+
+mod limits;
+mod order;
+mod recovery;
+mod rig;
+mod transfer;
