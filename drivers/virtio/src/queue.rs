@@ -26,13 +26,24 @@ impl Transport {
         memory: &impl DmaSource,
         shape: QueueShape,
     ) -> Result<(Queue, Doorbell), Error> {
+        self.make_indirect_queue(memory, shape, 0)
+    }
+
+    /// The same, whose chains may lie in tables of `parts` descriptors of their own
+    /// (`VIRTIO_F_INDIRECT_DESC`).
+    pub fn make_indirect_queue(
+        &self,
+        memory: &impl DmaSource,
+        shape: QueueShape,
+        parts: u16,
+    ) -> Result<(Queue, Doorbell), Error> {
         let QueueShape { index, vector, .. } = shape;
         let size = self.queue_size_max(index).min(shape.size_max);
         let log2 = size.checked_ilog2().ok_or(Error::NoQueue(index))?;
         let config = Config {
             size: 1 << log2,
             event_index: shape.event_index,
-            indirect_parts: 0,
+            indirect_parts: parts,
         };
         let queue = Queue::new(memory, config).ok_or(Error::OutOfMemory)?;
         let at = queue.addresses().ok_or(Error::OutOfMemory)?;
