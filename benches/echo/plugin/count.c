@@ -6,8 +6,8 @@
 // host's order, an instruction's virtual address and how often it ran since the start. A repeated string instruction counts once, as on a processor.
 //
 // Translated code adds to the counters itself, without a call: the machine runs at a third of
-// its speed. Only the processor's thread adds slots, and it publishes their number last, so the
-// thread that answers reads finished ones. One CPU: a second one's counts are not read.
+// its speed, each processor of the machine to its own. Slots are added under a lock, and their number
+// is published last, so the thread that answers reads finished ones.
 //
 // Debian has no header for plugins; what we need of QEMU's include/qemu/qemu-plugin.h, of any
 // version of the interface from 3 on, is declared here.
@@ -40,6 +40,8 @@ size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 
+int qemu_plugin_num_vcpus(void);
+
 int qemu_plugin_version = 3;
 
 // More instructions than a boot and a server execute; hashed with open addressing, so half full.
@@ -49,6 +51,7 @@ static struct qemu_plugin_scoreboard *scores;
 static uint64_t addresses[SLOTS_MAX];
 static uint32_t buckets[BUCKETS]; // A slot's number plus one.
 static uint32_t slots;
+static pthread_mutex_t adding = PTHREAD_MUTEX_INITIALIZER;
 static int listener;
 
 static uint32_t slot_of(uint64_t address) {
@@ -69,17 +72,27 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb) {
     (void)id;
     for (size_t index = 0; index < qemu_plugin_tb_n_insns(tb); index++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, index);
+        pthread_mutex_lock(&adding);
         uint32_t slot = slot_of(qemu_plugin_insn_vaddr(insn));
+        pthread_mutex_unlock(&adding);
         qemu_plugin_u64 entry = {scores, slot * sizeof(uint64_t)};
         qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, QEMU_PLUGIN_INLINE_ADD_U64, entry, 1);
     }
 }
 
+static uint64_t count_of(uint32_t slot) {
+    uint64_t sum = 0;
+    for (int cpu = 0; cpu < qemu_plugin_num_vcpus(); cpu++) {
+        const volatile uint64_t *counts = qemu_plugin_scoreboard_find(scores, (unsigned)cpu);
+        sum += counts[slot];
+    }
+    return sum;
+}
+
 static void write_counts(FILE *out) {
-    const volatile uint64_t *counts = qemu_plugin_scoreboard_find(scores, 0);
     uint32_t known = __atomic_load_n(&slots, __ATOMIC_ACQUIRE);
     for (uint32_t slot = 0; slot < known; slot++) {
-        uint64_t pair[2] = {addresses[slot], counts[slot]};
+        uint64_t pair[2] = {addresses[slot], count_of(slot)};
         if (pair[1]) fwrite(pair, sizeof pair, 1, out);
     }
 }

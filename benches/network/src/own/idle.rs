@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bench_pair::median;
 
 use super::network::Network;
-use super::servers::redis_server;
+use super::programs;
 use super::table::Table;
 
 const PORT: u16 = 6379;
@@ -24,7 +24,7 @@ const LOADED: u32 = 2000;
 
 /// One round.
 pub fn measure(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
-    let mut guest = network.boot(&redis_server())?;
+    let mut guest = network.boot(&programs::redis())?;
     guest.wait_for_answer_at(network.address(), PORT, b"PING\r\n")?;
     let mut stream = connect(network).map_err(text)?;
     for _ in 0..LOADED / divisor {

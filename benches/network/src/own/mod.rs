@@ -3,11 +3,14 @@
 //! `bench-network --own` measures what `docs/bench-bypass-network.md` shows; the words behind it name
 //! parts of that. Rounds alternate between the networks, so that a busy host disturbs all alike.
 
+mod cpus;
 mod idle;
 mod limit;
+mod loads;
 mod neighbours;
 mod network;
 mod page;
+mod programs;
 mod servers;
 mod table;
 
@@ -15,7 +18,7 @@ use network::Network;
 use table::Table;
 
 /// What can be measured by itself.
-pub const PARTS: [&str; 4] = ["servers", "idle", "neighbours", "limit"];
+pub const PARTS: [&str; 5] = ["servers", "cpus", "idle", "neighbours", "limit"];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -66,6 +69,7 @@ fn part_of(part: &str, divisor: u32, table: &mut Table) {
                 }
             }
         }
+        "cpus" => cpus::measure(divisor, table),
         "idle" => {
             for network in Network::ALL {
                 eprintln!(" {}", network.name());

@@ -70,9 +70,17 @@ impl Network {
         }
     }
 
-    /// Boots a machine of one CPU and 512 MiB with a program.
+    /// Boots a machine of one CPU with a program.
     pub fn boot(self, program: &Program) -> Result<Guest, String> {
-        let mut args = vec!["-m".to_string(), "512M".into()];
+        let args = self.args(program, 1)?;
+        self.system().boot(&refs(&args))
+    }
+
+    /// Flags, program and arguments of `sietch run` for so many CPUs and 512 MiB.
+    pub fn args(self, program: &Program, cpus: u8) -> Result<Vec<String>, String> {
+        let mut args = ["-m", "512M", "--cpus", &cpus.to_string()]
+            .map(String::from)
+            .to_vec();
         let files = program.files.iter().flat_map(|file| added(file));
         match self {
             Self::Linux | Self::Sockets => args.extend(files),
@@ -95,8 +103,7 @@ impl Network {
             args.push(program.path.clone());
         }
         args.extend(program.args.iter().cloned());
-        let args: Vec<&str> = args.iter().map(String::as_str).collect();
-        self.system().boot(&args)
+        Ok(args)
     }
 
     /// What runs in the guest.
@@ -144,6 +151,11 @@ const FUNCTION_PREFIX: &str = "0000:00:11.";
 pub fn own(number: u8) -> Ipv4Addr {
     let [a, b, c, d] = OWN.octets();
     Ipv4Addr::new(a, b, c, d + number)
+}
+
+/// The same as what is borrowed.
+pub fn refs(args: &[String]) -> Vec<&str> {
+    args.iter().map(String::as_str).collect()
 }
 
 /// `--add` and its file.

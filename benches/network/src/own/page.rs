@@ -15,6 +15,12 @@ const HEADINGS: [(&str, &str); PARTS.len()] = [
         nginx is one process (`master_process off`), memcached one thread and root's.",
     ),
     (
+        "More virtual CPUs",
+        "memcached has as many threads and nginx as many workers as the machine has vCPUs. Over a VNIC each worker has a\n\
+        queue of its own; memcached's threads share one, under one lock. Slow vCPUs are those of\n\
+        [bench-network.md](bench-network.md). The host has two CPUs.",
+    ),
+    (
         "A Redis that nobody asks",
         "One connection, requests one after the other, then 10 s of silence, then one request after each 5 s.",
     ),

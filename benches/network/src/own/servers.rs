@@ -1,14 +1,14 @@
 //! Rates of unmodified servers and QEMU's CPU time for a request, by each network.
 
-use std::fs;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use bench_pair::echo::{DATAGRAM_BYTES, Echo};
-use bench_pair::{Guest, OUTPUT, dynamic_server};
+use bench_pair::{Guest, dynamic_server};
 
 use super::network::{Network, Program};
 use super::table::Table;
+use super::{loads, programs};
 use crate::client;
 
 /// A server, and its loads.
@@ -25,16 +25,6 @@ const CONNECTIONS: u32 = 6000;
 const SECONDS: u32 = 4;
 /// QEMU translates the server's code while it runs for the first time.
 const WARM_UP_DIVISOR: u32 = 10;
-
-/// Redis that saves nothing.
-pub fn redis_server() -> Program {
-    let args = ["--protected-mode", "no", "--save", ""];
-    Program {
-        path: "/usr/bin/redis-server".into(),
-        args: args.map(String::from).to_vec(),
-        files: vec![],
-    }
-}
 
 /// What a load of so many requests costs: the client's rate if it says one, else that by time.
 fn measured(
@@ -54,7 +44,7 @@ fn add(table: &mut Table, name: &str, network: Network, (rate, cpu_us): (f64, f6
 }
 
 fn redis(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
-    let mut guest = network.boot(&redis_server())?;
+    let mut guest = network.boot(&programs::redis())?;
     guest.wait_for_answer_at(network.address(), 6379, b"PING\r\n")?;
     for (pipeline, requests) in [("1", REDIS_REQUESTS), ("16", PIPELINED_REQUESTS)] {
         let requests = requests / divisor;
@@ -82,53 +72,21 @@ fn benchmark(host: Ipv4Addr, command: &str, pipeline: &str, requests: u32) -> Re
 }
 
 fn memcached(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
-    let program = Program {
-        path: "/usr/bin/memcached".into(),
-        // Who is nobody has neither VNICs nor functions.
-        args: ["-u", "root", "-l", "0.0.0.0", "-t", "1"]
-            .map(String::from)
-            .to_vec(),
-        files: vec![],
-    };
-    let mut guest = network.boot(&program)?;
+    let mut guest = network.boot(&programs::memcached(1))?;
     guest.wait_for_answer_at(network.address(), 11211, b"version\r\n")?;
-    let ask = |seconds: u32| {
-        let (server, time) = (
-            format!("{}:11211", network.address()),
-            format!("{seconds}s"),
-        );
-        let args = [
-            "-s", &server, "-T", "1", "-c", "50", "-w", "1k", "-X", "100", "-t", &time,
-        ];
-        let said = client::run("memcaslap", &args)?;
-        let requests = client::number(&said, "cmd_get:")? + client::number(&said, "cmd_set:")?;
-        Ok((requests, Some(requests / f64::from(seconds))))
-    };
-    ask(1)?;
-    let figures = measured(&guest, || ask(SECONDS.div_ceil(divisor)))?;
+    loads::memcached(network.address(), 1)?;
+    let load = || loads::memcached(network.address(), SECONDS.div_ceil(divisor));
+    let figures = measured(&guest, load)?;
     add(table, "memcached, 50 clients", network, figures);
     Ok(())
 }
 
 fn nginx(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
-    let program = Program {
-        path: "/usr/sbin/nginx".into(),
-        args: ["-c", "/nginx.conf"].map(String::from).to_vec(),
-        files: site()?,
-    };
-    let mut guest = network.boot(&program)?;
+    let mut guest = network.boot(&programs::nginx(None)?)?;
     guest.wait_for_answer_at(network.address(), 80, b"GET / HTTP/1.0\r\n\r\n")?;
-    let url = format!("http://{}/", network.address());
-    let ask = |seconds: u32| {
-        let said = client::run("wrk", &["-t1", "-c50", &format!("-d{seconds}s"), &url])?;
-        if said.contains("Socket errors") || said.contains("Non-2xx") {
-            return Err(format!("wrk says {}", said.trim()));
-        }
-        let rate = client::number(&said, "Requests/sec:")?;
-        Ok((crate::nginx::requests(&said)?, Some(rate)))
-    };
-    ask(1)?;
-    let figures = measured(&guest, || ask(SECONDS.div_ceil(divisor)))?;
+    loads::nginx(network.address(), 1)?;
+    let load = || loads::nginx(network.address(), SECONDS.div_ceil(divisor));
+    let figures = measured(&guest, load)?;
     add(
         table,
         "nginx, 1 KiB, 50 connections, one process",
@@ -136,27 +94,6 @@ fn nginx(network: Network, divisor: u32, table: &mut Table) -> Result<(), String
         figures,
     );
     Ok(())
-}
-
-/// nginx' configuration and a site of one file. A worker that is forked has no network of its own
-/// (`docs/bypass.md`), so the one process serves.
-fn site() -> Result<Vec<String>, String> {
-    let (folder, file) = (
-        format!("{OUTPUT}/own-site"),
-        format!("{OUTPUT}/own-nginx.conf"),
-    );
-    let configuration = "daemon off;\nmaster_process off;\nerror_log stderr;\npid /run/nginx.pid;\n\
-        events { worker_connections 512; }\n\
-        http { access_log off; sendfile on; tcp_nopush on; keepalive_requests 1000000000;\n\
-        server { listen 80; root /site; } }\n";
-    fs::create_dir_all(&folder)
-        .and_then(|()| fs::write(format!("{folder}/index.html"), "s".repeat(1024)))
-        .and_then(|()| fs::write(&file, configuration))
-        .map_err(|error| format!("{folder}: {error}"))?;
-    Ok(vec![
-        format!("{folder}:/site"),
-        format!("{file}:/nginx.conf"),
-    ])
 }
 
 fn echo(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
