@@ -77,5 +77,5 @@ pub use policy::{PRIORITY_MAX, Policy, Rank};
 pub use preempt::SLICE;
 pub use run_queue::RunQueue;
 pub use since_wait::SinceWait;
-pub use state::{Left, RunState, State, Wake};
+pub use state::{OffCpu, RunState, State, Wake};
 pub use wakelist::{SLOTS, Slot, WakeList};

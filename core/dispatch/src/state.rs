@@ -67,7 +67,7 @@ impl State {
 
 /// What a thread is once it has left its CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub enum OffCpu {
     /// It will never run again.
     Over,
     /// It waits for a wake-up.
@@ -134,15 +134,15 @@ impl<C: Count> RunState<C> {
 
     /// The registers are saved; what becomes of the thread.
     #[inline]
-    pub fn leave_cpu(&self) -> Left {
+    pub fn leave_cpu(&self) -> OffCpu {
         match self.get() {
-            State::Dead => return Left::Over,
-            State::Parking if self.change(State::Parking, State::Parked) => return Left::Waits,
+            State::Dead => return OffCpu::Over,
+            State::Parking if self.change(State::Parking, State::Parked) => return OffCpu::Waits,
             _ => {}
         }
         match self.put(State::Ready) {
-            State::Running | State::Notified => Left::MadeWay,
-            _ => Left::Woken,
+            State::Running | State::Notified => OffCpu::MadeWay,
+            _ => OffCpu::Woken,
         }
     }
 

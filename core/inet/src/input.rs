@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::counters::{Count, DropReason};
 use crate::counters6::Snmp6;
 use crate::env::{Env, RawPacket};
-use crate::reassembly::{FragmentKey, Late, Piece, Refused};
+use crate::reassembly::{Expired, FragmentKey, Piece, Refused};
 use crate::stack::Stack;
 use prediction::headers_of;
 
@@ -332,7 +332,7 @@ impl Stack {
 
     /// Gives up packets whose rest did not come, and tells who sent them.
     pub(crate) fn expire_reassembly<E: Env>(&mut self, env: &mut E) {
-        while let Some(Late { addresses, first }) = self.net.reassembly.pop_late(env.now()) {
+        while let Some(Expired { addresses, first }) = self.net.reassembly.pop_expired(env.now()) {
             self.net.drop(DropReason::ReassemblyTimeout);
             let is_v6 = matches!(addresses, Addresses::V6 { .. });
             if is_v6 {

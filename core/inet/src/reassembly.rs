@@ -76,7 +76,7 @@ pub(crate) enum Refused {
 }
 
 /// A packet that was given up for lack of pieces.
-pub(crate) struct Late {
+pub(crate) struct Expired {
     pub addresses: Addresses,
     /// The first piece from its IP header on, if it was here.
     pub first: Option<(Vec<u8>, Chain)>,
@@ -134,13 +134,13 @@ impl Reassembly {
     }
 
     /// Takes away a packet whose rest did not come in time.
-    pub fn pop_late(&mut self, now: Instant) -> Option<Late> {
+    pub fn pop_expired(&mut self, now: Instant) -> Option<Expired> {
         let is_late = |packet: &Packet| packet.deadline() <= now;
         let at = self.packets.iter().position(is_late)?;
         let packet = self.remove(at);
         let has_first = !packet.headers.is_empty();
         let first = packet.pieces.into_iter().next().map(|(_, first)| first);
-        Some(Late {
+        Some(Expired {
             addresses: packet.key.addresses,
             first: first
                 .filter(|_| has_first)
@@ -339,7 +339,7 @@ mod tests {
         assert_eq!(reassembly.footprint, 0);
         assert!(
             reassembly
-                .pop_late(NOW + LIFETIME_V6)
+                .pop_expired(NOW + LIFETIME_V6)
                 .is_some_and(|late| late.first.is_none())
         );
         assert_eq!(pool.used(), 0);
@@ -416,10 +416,10 @@ mod tests {
         let due = reassembly.next_deadline().expect("a deadline");
         assert!(
             reassembly
-                .pop_late(due - Duration::from_millis(1))
+                .pop_expired(due - Duration::from_millis(1))
                 .is_none()
         );
-        let late = reassembly.pop_late(due).expect("late");
+        let late = reassembly.pop_expired(due).expect("late");
         assert!(
             late.first
                 .is_some_and(|(headers, first)| headers == b"headers" && first.len() == 8)

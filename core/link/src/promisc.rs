@@ -27,7 +27,7 @@ pub struct NotSet;
 
 /// A frame as one link sees it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sighting {
+pub struct FrameClass {
     /// The link itself sends it.
     pub is_own: bool,
     /// For several stations, broadcast included.
@@ -59,7 +59,7 @@ impl Promiscuity {
 
     /// Whether a frame is shown. With `is_filtered` (the link property
     /// `promisc-filtered`), neighbours' unicast frames are not.
-    pub fn sees(self, frame: Sighting, is_filtered: bool) -> bool {
+    pub fn sees(self, frame: FrameClass, is_filtered: bool) -> bool {
         if frame.is_own && self.contains(Self::RX_ONLY) {
             return false;
         }
@@ -75,20 +75,20 @@ impl Promiscuity {
 mod tests {
     use super::*;
 
-    const OWN: Sighting = Sighting {
+    const OWN: FrameClass = FrameClass {
         is_own: true,
         is_multicast: false,
         is_for_link: false,
     };
-    const NEIGHBOURS: Sighting = Sighting {
+    const NEIGHBOURS: FrameClass = FrameClass {
         is_own: false,
         ..OWN
     };
-    const OURS: Sighting = Sighting {
+    const OURS: FrameClass = FrameClass {
         is_for_link: true,
         ..NEIGHBOURS
     };
-    const GROUP: Sighting = Sighting {
+    const GROUP: FrameClass = FrameClass {
         is_multicast: true,
         ..NEIGHBOURS
     };

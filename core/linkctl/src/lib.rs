@@ -40,10 +40,10 @@ extern crate alloc;
 mod answer;
 mod bytes;
 mod codec;
+mod display;
 mod record;
 mod request;
 mod restore;
-mod sentence;
 mod serve;
 #[cfg(test)]
 mod tests;
@@ -53,10 +53,10 @@ pub use answer::{
     LinkRow, PropRow, Refusal, Statistics,
 };
 pub use bytes::{Malformed, TooLong};
+pub use display::not_a;
 pub use record::{BadField, NO_ROUTER, Record};
 pub use request::{AddressOf, NewMac, NewVnic, Request, RouteOf, Setting};
 pub use restore::{FILE_BYTES_MAX, LINES_MAX, restore};
-pub use sentence::not_a;
 pub use serve::{Rights, RingCounts, Shell, answer_to, serve};
 
 /// Where the kernel listens.

@@ -7,7 +7,7 @@ use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 
 use base::{Atomics, CPUS_MAX, CpuId, CpuSet, Native, SharedCpuSet, Word};
 
-use crate::mail::{Request, Work};
+use crate::request::{Request, Work};
 use crate::{Event, Hardware, Local, Pages, Space};
 
 /// Bit of [`Cpu::using`]: the CPU touches no user address until it wakes.

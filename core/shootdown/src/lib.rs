@@ -58,7 +58,7 @@ mod cpu;
 mod event;
 mod hardware;
 mod local;
-mod mail;
+mod request;
 mod space;
 
 pub use cpu::Shootdown;

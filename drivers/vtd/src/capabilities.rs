@@ -2,7 +2,7 @@
 
 use hal::Registers;
 
-use crate::error::Lack;
+use crate::error::MissingFeature;
 use crate::registers::{CAPABILITIES, EXTENDED_CAPABILITIES, REGISTERS_BYTES_MAX, VERSION, read64};
 use crate::{Error, REGISTERS_BYTES};
 
@@ -69,7 +69,7 @@ impl Capabilities {
         };
         match found.registers_end() <= registers.bytes().min(REGISTERS_BYTES_MAX) {
             true => Ok(found),
-            false => Err(Error::Lacks(Lack::FaultRegisters)),
+            false => Err(Error::Lacks(MissingFeature::FaultRegisters)),
         }
     }
 
@@ -86,15 +86,15 @@ fn fault_registers(bits: u64) -> (usize, usize) {
     (at, count)
 }
 
-fn check(bits: u64, extended: u64) -> Result<(), Lack> {
+fn check(bits: u64, extended: u64) -> Result<(), MissingFeature> {
     if bits & (LEVELS_3 | LEVELS_4) == 0 {
-        return Err(Lack::Levels);
+        return Err(MissingFeature::Levels);
     }
     if extended & QUEUE == 0 {
-        return Err(Lack::Queue);
+        return Err(MissingFeature::Queue);
     }
     match bits & WRITE_BUFFER_FLUSH {
         0 => Ok(()),
-        _ => Err(Lack::CoherentWrites),
+        _ => Err(MissingFeature::CoherentWrites),
     }
 }

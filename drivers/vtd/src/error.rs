@@ -6,7 +6,7 @@ use crate::pages::MapError;
 
 /// What a unit must have.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lack {
+pub enum MissingFeature {
     /// Page tables of three or four levels.
     Levels,
     /// A queue for invalidations.
@@ -25,7 +25,7 @@ pub enum Error {
     /// The registers are not those of a unit, or too few are mapped.
     NotVtd,
     /// It lacks something.
-    Lacks(Lack),
+    Lacks(MissingFeature),
     /// No memory for its tables.
     Memory(DmaError),
     /// A command's status did not change.

@@ -57,7 +57,7 @@ mod tests;
 mod unit;
 
 pub use capabilities::Capabilities;
-pub use error::{Error, Lack};
+pub use error::{Error, MissingFeature};
 pub use fault::{Fault, Reason, Taken};
 pub use interrupts::{Interrupt, message_of};
 pub use pages::{MapError, Pages, Rights};

@@ -8,7 +8,7 @@ use hal::{DmaSource, Mmio, Registers};
 use crate::Error;
 use crate::capabilities::Capabilities;
 use crate::context::{Context, RootTable};
-use crate::error::Lack;
+use crate::error::MissingFeature;
 use crate::fault::{self, Fault, Taken};
 use crate::interrupts::{Interrupt, InterruptTable};
 use crate::pages::Pages;
@@ -90,7 +90,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     /// and names them by [`message_of`](crate::message_of).
     pub fn remap_interrupts(&mut self) -> Result<(), Error> {
         if !self.capabilities.remaps_interrupts {
-            return Err(Error::Lacks(Lack::Interrupts));
+            return Err(Error::Lacks(MissingFeature::Interrupts));
         }
         let table = InterruptTable::new(&self.source).map_err(Error::Memory)?;
         write64(&self.registers, INTERRUPT_TABLE, table.address());
@@ -104,7 +104,7 @@ impl<S: DmaSource, R: Registers> Unit<S, R> {
     /// Gives entry `index` to a function; whoever had it has it no more.
     pub fn lead(&mut self, index: u8, interrupt: Interrupt) -> Result<(), Error> {
         let table = self.interrupts.as_ref();
-        let table = table.ok_or(Error::Lacks(Lack::Interrupts))?;
+        let table = table.ok_or(Error::Lacks(MissingFeature::Interrupts))?;
         table.set(index, interrupt);
         self.forget(&[Forget::Interrupt(index)])
     }

@@ -20,7 +20,7 @@ use exec::Arguments;
 use linux::First;
 use mach::klog;
 use mm::garbage;
-use net::{Conduct, Config, Config6};
+use net::{Config, Config6, TimeWait};
 use perf::profile;
 use task::{net_namespace, signal};
 use tty::console;
@@ -60,7 +60,7 @@ fn kernel_main() -> ! {
     }
     mach::setup::start_secondary_cpus(task::start_cpu);
     iommu::init();
-    net::init(conduct());
+    net::init(time_wait());
     // Interrupts are led to CPUs that run.
     devices::start();
     kernel_vfio::init(allows_unconfined_devices());
@@ -111,10 +111,10 @@ fn allows_unconfined_devices() -> bool {
 }
 
 /// Whether the network has the bug of the clumsy kernel, for teaching (`clumsy=1`).
-fn conduct() -> Conduct {
+fn time_wait() -> TimeWait {
     match options::raw_values("clumsy").last() {
-        Some("1") => Conduct::Clumsy,
-        _ => Conduct::Careful,
+        Some("1") => TimeWait::Clumsy,
+        _ => TimeWait::Careful,
     }
 }
 

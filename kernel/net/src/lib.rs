@@ -53,7 +53,7 @@ pub mod stack;
 pub use datalink::{Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership, own};
 pub use datalink::{move_interface, register as register_devices, restore as restore_links};
 pub use device::attend::card_asked;
-pub use device::config::{Conduct, Config, attach_pairs, configure, init};
+pub use device::config::{Config, TimeWait, attach_pairs, configure, init};
 pub use device::config6::{Config6, configure6};
 pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use device::poll::{after_bytes, after_refusal, after_send, drain, poll_now};

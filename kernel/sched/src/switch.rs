@@ -9,7 +9,7 @@ use core::cell::Cell;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use base::{CpuId, Instant};
-use dispatch::Left;
+use dispatch::OffCpu;
 use mach::cpu::PerCpu;
 use mach::profile::tap;
 
@@ -185,9 +185,9 @@ pub fn finish_switch() {
         return;
     };
     match previous.state.leave_cpu() {
-        Left::Over => drop(previous.take_whole()),
-        Left::Waits => {}
-        Left::Woken => wake::enqueue(previous),
-        Left::MadeWay => wake::queue(previous),
+        OffCpu::Over => drop(previous.take_whole()),
+        OffCpu::Waits => {}
+        OffCpu::Woken => wake::enqueue(previous),
+        OffCpu::MadeWay => wake::queue(previous),
     }
 }

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use mach::sync::Spin;
 use sync::poll::{Events, Pollee};
 
-use super::packet::{Happened, PacketMode};
+use super::packet::{PacketMode, PacketStatus};
 use super::ports::HostStream;
 
 /// Bytes of output that wait for the master of a pseudo terminal.
@@ -50,7 +50,7 @@ impl Driver {
     }
 
     /// Something happened to the terminal that a master in packet mode hears of.
-    pub(super) fn note(&self, what: Happened) {
+    pub(super) fn note(&self, what: PacketStatus) {
         if let Some(master) = self.master()
             && master.packet.note(what)
         {

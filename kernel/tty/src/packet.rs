@@ -11,7 +11,7 @@ use bitflags::bitflags;
 bitflags! {
     /// What happened; the bits are Linux's own (TIOCPKT_*).
     #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-    pub(super) struct Happened: u8 {
+    pub(super) struct PacketStatus: u8 {
         /// The input was thrown away.
         const FLUSHED_INPUT = 1;
         /// The output was thrown away.
@@ -28,9 +28,9 @@ bitflags! {
 }
 
 /// What ends when this happens.
-const OPPOSITES: [(Happened, Happened); 2] = [
-    (Happened::HALTED, Happened::RESUMED),
-    (Happened::NO_KEYS, Happened::KEYS),
+const OPPOSITES: [(PacketStatus, PacketStatus); 2] = [
+    (PacketStatus::HALTED, PacketStatus::RESUMED),
+    (PacketStatus::NO_KEYS, PacketStatus::KEYS),
 ];
 
 /// The packet mode of one master.
@@ -52,11 +52,11 @@ impl PacketMode {
     }
 
     /// Keeps what happened for the next read; false if nobody wants to know.
-    pub(super) fn note(&self, what: Happened) -> bool {
+    pub(super) fn note(&self, what: PacketStatus) -> bool {
         if !self.is_on() {
             return false;
         }
-        let mut undone = Happened::empty();
+        let mut undone = PacketStatus::empty();
         for (one, other) in OPPOSITES {
             undone.set(other, what.contains(one));
             undone.set(one, what.contains(other));

@@ -14,7 +14,7 @@ use task::{Pid, current, family};
 
 use super::discipline::{Discipline, EXPANSION_MAX};
 use super::driver::Driver;
-use super::packet::Happened;
+use super::packet::PacketStatus;
 use super::termios::{Input, Special, Termios};
 
 /// Bytes moved at once, on the stack.
@@ -301,8 +301,8 @@ impl Terminal {
             had_keys
         };
         match (had_keys, has_usual_keys(&termios)) {
-            (true, false) => self.driver.note(Happened::NO_KEYS),
-            (false, true) => self.driver.note(Happened::KEYS),
+            (true, false) => self.driver.note(PacketStatus::NO_KEYS),
+            (false, true) => self.driver.note(PacketStatus::KEYS),
             _ => {}
         }
         self.pollee.notify(Events::READABLE | Events::WRITABLE);
@@ -311,7 +311,7 @@ impl Terminal {
     /// Throws away what nobody has read.
     pub(super) fn flush_input(&self) {
         self.state.lock().discipline.flush_input();
-        self.driver.note(Happened::FLUSHED_INPUT);
+        self.driver.note(PacketStatus::FLUSHED_INPUT);
         if let Some(master) = self.driver.master() {
             master.pollee.notify(Events::WRITABLE);
         }
@@ -321,7 +321,7 @@ impl Terminal {
     pub(super) fn flush_output(&self) {
         if let Some(master) = self.driver.master() {
             master.clear();
-            self.driver.note(Happened::FLUSHED_OUTPUT);
+            self.driver.note(PacketStatus::FLUSHED_OUTPUT);
             self.pollee.notify(Events::WRITABLE);
         }
     }
@@ -329,8 +329,8 @@ impl Terminal {
     /// Tells a master in packet mode where the output has come to a halt, or goes on.
     pub(super) fn note_flow(&self, halted: bool, halts: bool) {
         match (halted, halts) {
-            (false, true) => self.driver.note(Happened::HALTED),
-            (true, false) => self.driver.note(Happened::RESUMED),
+            (false, true) => self.driver.note(PacketStatus::HALTED),
+            (true, false) => self.driver.note(PacketStatus::RESUMED),
             _ => {}
         }
     }

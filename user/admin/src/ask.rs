@@ -2,7 +2,7 @@
 
 use linkctl::{Answer, FlowRow, KstatBlock, LinkRow, PropRow, Request, Statistics};
 
-use crate::{Kernel, sentence};
+use crate::{Kernel, refusals};
 
 /// The answer, if it is not a refusal.
 pub fn ask(kernel: &mut dyn Kernel, request: &Request) -> Result<Answer, String> {
@@ -47,7 +47,7 @@ pub fn links_named(kernel: &mut dyn Kernel, name: Option<&str>) -> Result<Vec<Li
     if let Some(name) = name {
         all.retain(|link| link.name == name);
         if all.is_empty() {
-            return Err(sentence::no_such_link(name));
+            return Err(refusals::no_such_link(name));
         }
     }
     Ok(all)
@@ -83,7 +83,7 @@ pub fn flows_named(
     if let Some(name) = name {
         all.retain(|flow| flow.name == name);
         if all.is_empty() {
-            return Err(sentence::no_such_flow(name));
+            return Err(refusals::no_such_flow(name));
         }
     }
     Ok(all)

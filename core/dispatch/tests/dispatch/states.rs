@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicUsize;
 
-use dispatch::{Left, RunState, State, Wake};
+use dispatch::{OffCpu, RunState, State, Wake};
 
 type OneState = RunState<AtomicUsize>;
 
@@ -22,7 +22,7 @@ fn parking() -> OneState {
 
 fn parked() -> OneState {
     let state = parking();
-    assert_eq!(state.leave_cpu(), Left::Waits);
+    assert_eq!(state.leave_cpu(), OffCpu::Waits);
     state
 }
 
@@ -49,7 +49,7 @@ fn a_wake_up_during_the_park_puts_the_thread_on_a_queue_as_it_leaves() {
     assert_eq!(state.wake(), Wake::Interrupt);
     assert!(state.is_awakened());
     assert_eq!(state.wake(), Wake::Noted);
-    assert_eq!(state.leave_cpu(), Left::Woken);
+    assert_eq!(state.leave_cpu(), OffCpu::Woken);
     assert_eq!(state.get(), State::Ready);
 }
 
@@ -64,13 +64,13 @@ fn a_wake_up_after_the_park_puts_the_thread_on_a_queue_once() {
 #[test]
 fn a_thread_that_makes_way_goes_on_a_queue() {
     let state = running();
-    assert_eq!(state.leave_cpu(), Left::MadeWay);
+    assert_eq!(state.leave_cpu(), OffCpu::MadeWay);
     assert_eq!(state.get(), State::Ready);
     state.run();
     assert_eq!(state.wake(), Wake::Noted);
     assert_eq!(
         state.leave_cpu(),
-        Left::MadeWay,
+        OffCpu::MadeWay,
         "a wake-up changes nothing"
     );
 }
@@ -79,7 +79,7 @@ fn a_thread_that_makes_way_goes_on_a_queue() {
 fn a_thread_that_is_over_runs_no_more() {
     let state = dead();
     assert_eq!(state.wake(), Wake::Noted);
-    assert_eq!(state.leave_cpu(), Left::Over);
+    assert_eq!(state.leave_cpu(), OffCpu::Over);
     assert_eq!(state.get(), State::Dead);
 }
 

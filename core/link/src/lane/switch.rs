@@ -6,7 +6,7 @@ use wire::MacAddr;
 use super::{Env, Works, fixups};
 use crate::counters::{DropReason, RxCount, RxCounts};
 use crate::headers::{Header, Packet};
-use crate::promisc::{Promiscuity, Sighting};
+use crate::promisc::{FrameClass, Promiscuity};
 use crate::table::{Client, Table};
 use crate::vlan::{self, TAG_BYTES, VlanId};
 
@@ -65,8 +65,8 @@ pub(super) fn tag(frame: &mut TxFrame, pool: &dyn Pool) -> bool {
     vlan::insert(&mut frame.chain, control, pool)
 }
 
-pub(super) fn sighting(client: &Client, header: &Header, is_own: bool) -> Sighting {
-    Sighting {
+pub(super) fn sighting(client: &Client, header: &Header, is_own: bool) -> FrameClass {
+    FrameClass {
         is_own,
         is_multicast: header.dst.is_multicast(),
         is_for_link: !is_own && client.receives(header),

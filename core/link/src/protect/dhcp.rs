@@ -37,9 +37,9 @@ const RELAY_FORWARD: u8 = 12;
 /// Addresses of one reply that are looked at.
 const ADDRESSES_MAX: usize = 16;
 
-/// Which half of an exchange a packet belongs to.
+/// Which DHCP a packet belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Dialect {
+pub enum DhcpVersion {
     /// IPv4, from the client or from the server.
     V4,
     /// IPv6.
@@ -47,19 +47,19 @@ pub enum Dialect {
 }
 
 /// The DHCP that a packet is, if it is sent to a server.
-pub(crate) fn to_server(packet: &Packet) -> Option<Dialect> {
+pub(crate) fn to_server(packet: &Packet) -> Option<DhcpVersion> {
     match (packet.protocol, packet.src, packet.ports?.1) {
-        (UDP, IpAddr::V4(_), SERVER4) => Some(Dialect::V4),
-        (UDP, IpAddr::V6(_), SERVER6) => Some(Dialect::V6),
+        (UDP, IpAddr::V4(_), SERVER4) => Some(DhcpVersion::V4),
+        (UDP, IpAddr::V6(_), SERVER6) => Some(DhcpVersion::V6),
         _ => None,
     }
 }
 
 /// The DHCP that a packet is, if it is sent to a client.
-pub(crate) fn to_client(packet: &Packet) -> Option<Dialect> {
+pub(crate) fn to_client(packet: &Packet) -> Option<DhcpVersion> {
     match (packet.protocol, packet.src, packet.ports?.1) {
-        (UDP, IpAddr::V4(_), CLIENT4) => Some(Dialect::V4),
-        (UDP, IpAddr::V6(_), CLIENT6) => Some(Dialect::V6),
+        (UDP, IpAddr::V4(_), CLIENT4) => Some(DhcpVersion::V4),
+        (UDP, IpAddr::V6(_), CLIENT6) => Some(DhcpVersion::V6),
         _ => None,
     }
 }
@@ -81,8 +81,8 @@ pub(super) fn passes(
     };
     let body_at = packet.transport_at + UDP_HEADER_BYTES;
     let passes = with_bytes(frame, body_at, |body| match dialect {
-        Dialect::V4 => passes_v4(guard, body),
-        Dialect::V6 => passes_v6(guard, body),
+        DhcpVersion::V4 => passes_v4(guard, body),
+        DhcpVersion::V6 => passes_v6(guard, body),
     });
     packet.piece == Piece::Whole && passes == Some(true)
 }

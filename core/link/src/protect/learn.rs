@@ -16,7 +16,7 @@ use base::{Duration, Instant};
 use mbuf::Chain;
 use wire::{MacAddr, UDP_HEADER_BYTES};
 
-use super::dhcp::{Dialect, Message4, Message6, to_client, to_server};
+use super::dhcp::{DhcpVersion, Message4, Message6, to_client, to_server};
 use super::{Methods, with_bytes};
 use crate::headers::{ICMP6, Packet, Piece};
 use crate::prefix::{from_mac, is_unspecified};
@@ -132,10 +132,10 @@ impl Learner {
     pub fn sent(&mut self, now: Instant, methods: Methods, packet: &Packet, frame: &Chain) -> bool {
         let body_at = packet.transport_at + UDP_HEADER_BYTES;
         let changed = match to_server(packet) {
-            Some(Dialect::V4) if methods.contains(Methods::DHCPV4) => {
+            Some(DhcpVersion::V4) if methods.contains(Methods::DHCPV4) => {
                 with_bytes(frame, body_at, |body| self.sent_v4(now, body))
             }
-            Some(Dialect::V6) if methods.contains(Methods::DHCPV6) => {
+            Some(DhcpVersion::V6) if methods.contains(Methods::DHCPV6) => {
                 with_bytes(frame, body_at, |body| self.sent_v6(now, body))
             }
             _ => None,
@@ -154,10 +154,10 @@ impl Learner {
     ) -> bool {
         let body_at = packet.transport_at + UDP_HEADER_BYTES;
         let changed = match to_client(packet) {
-            Some(Dialect::V4) if methods.contains(Methods::DHCPV4) => {
+            Some(DhcpVersion::V4) if methods.contains(Methods::DHCPV4) => {
                 with_bytes(frame, body_at, |body| self.received_v4(now, mac, body))
             }
-            Some(Dialect::V6) if methods.contains(Methods::DHCPV6) => {
+            Some(DhcpVersion::V6) if methods.contains(Methods::DHCPV6) => {
                 with_bytes(frame, body_at, |body| self.received_v6(now, body))
             }
             None if packet.protocol == ICMP6 && methods.contains(Methods::SLAAC) => {

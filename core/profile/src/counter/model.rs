@@ -9,7 +9,7 @@ use super::{Counter, Register, Registers, Sampler};
 
 /// A processor, with the counter that it is expected to be used for.
 #[derive(Clone, Copy, Debug)]
-pub struct Silicon {
+pub struct Processor {
     pub name: &'static str,
     /// EAX to EDX of leaf 0AH, and ECX of leaf 8000_0001H.
     pub monitoring: [u32; 4],
@@ -23,7 +23,7 @@ pub struct Silicon {
     pub global_bit: Option<u32>,
 }
 
-pub const REFERENCE: Silicon = Silicon {
+pub const REFERENCE: Processor = Processor {
     name: "Intel with three fixed counters",
     monitoring: [0x0730_0402, 0, 0, 0x0603],
     extended_ecx: 0,
@@ -34,7 +34,7 @@ pub const REFERENCE: Silicon = Silicon {
     global_bit: Some(34),
 };
 
-pub const CORE: Silicon = Silicon {
+pub const CORE: Processor = Processor {
     name: "Intel with two fixed counters",
     monitoring: [0x0730_0402, 0, 0, 0x0602],
     counts_by: 0xb0,
@@ -43,7 +43,7 @@ pub const CORE: Silicon = Silicon {
     ..REFERENCE
 };
 
-pub const GENERAL: Silicon = Silicon {
+pub const GENERAL: Processor = Processor {
     name: "Intel with general counters only",
     monitoring: [0x0728_0402, 0, 0, 0],
     control: 0x186,
@@ -54,7 +54,7 @@ pub const GENERAL: Silicon = Silicon {
     ..REFERENCE
 };
 
-pub const AMD: Silicon = Silicon {
+pub const AMD: Processor = Processor {
     name: "AMD with core counters",
     monitoring: [0; 4],
     extended_ecx: 1 << 23,
@@ -65,13 +65,13 @@ pub const AMD: Silicon = Silicon {
     global_bit: None,
 };
 
-pub const ALL: [Silicon; 4] = [REFERENCE, CORE, GENERAL, AMD];
+pub const ALL: [Processor; 4] = [REFERENCE, CORE, GENERAL, AMD];
 
 const STATUS: u32 = 0x38e;
 const ENABLE: u32 = 0x38f;
 const CLEAR: u32 = 0x390;
 
-impl Silicon {
+impl Processor {
     pub fn cpuid(&self, leaf: u32) -> [u32; 4] {
         match leaf {
             0x0a => self.monitoring,
@@ -83,7 +83,7 @@ impl Silicon {
 
 /// One CPU with its sampler.
 pub struct Cpu {
-    silicon: Silicon,
+    silicon: Processor,
     counter: Counter,
     sampler: Sampler,
     registers: RefCell<BTreeMap<u32, u64>>,
@@ -94,7 +94,7 @@ pub struct Cpu {
 
 impl Cpu {
     /// As firmware may leave it: with everything running.
-    pub fn new(silicon: Silicon, period: u64) -> Self {
+    pub fn new(silicon: Processor, period: u64) -> Self {
         let counter = Counter::offered(|leaf| silicon.cpuid(leaf), period);
         let mut registers = BTreeMap::from([(silicon.control, u64::MAX), (silicon.value, 0)]);
         if let Some(bit) = silicon.global_bit {

@@ -1,11 +1,11 @@
 use std::println;
 
 use super::Counter;
-use super::model::{ALL, Cpu, REFERENCE, Silicon};
+use super::model::{ALL, Cpu, Processor, REFERENCE};
 
 const PERIOD: u64 = 3_009_027;
 
-fn started(silicon: Silicon, period: u64) -> Cpu {
+fn started(silicon: Processor, period: u64) -> Cpu {
     let mut cpu = Cpu::new(silicon, period);
     cpu.is_wanted = true;
     cpu.nmi();
@@ -33,7 +33,7 @@ fn a_counter_that_is_not_there_or_too_narrow_is_not_taken() {
 
 #[test]
 fn fixed_counters_may_be_named_one_by_one() {
-    let by_mask = Silicon {
+    let by_mask = Processor {
         monitoring: [0x0830_0805, 0, 0b100, 0x0600],
         ..REFERENCE
     };

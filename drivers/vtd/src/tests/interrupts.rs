@@ -4,7 +4,7 @@ use std::vec::Vec;
 
 use super::model::Model;
 use super::{Rig, function};
-use crate::{Error, Fault, Interrupt, Lack, Reason, message_of};
+use crate::{Error, Fault, Interrupt, MissingFeature, Reason, message_of};
 
 const VECTORS_LEFT_ON: u32 = 1 << 23;
 
@@ -83,7 +83,7 @@ fn a_unit_without_a_table_of_interrupts_says_so() {
     let model = Model::common();
     model.without_interrupts();
     let mut rig = Rig::new(model);
-    let lacks = Err(Error::Lacks(Lack::Interrupts));
+    let lacks = Err(Error::Lacks(MissingFeature::Interrupts));
     assert_eq!(rig.unit.remap_interrupts(), lacks);
     assert_eq!(rig.unit.lead(0x41, interrupt(0x41, 0)), lacks);
 }

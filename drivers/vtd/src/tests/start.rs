@@ -2,7 +2,7 @@
 
 use super::model::{CACHING_MODE, LARGE_PAGES, LEVELS_4, Making, Model, WRITE_BUFFER_FLUSH};
 use super::{Rig, function};
-use crate::{Capabilities, Error, Lack, Unit};
+use crate::{Capabilities, Error, MissingFeature, Unit};
 use hal::Registers;
 
 fn capable_of(capabilities: u64) -> Model {
@@ -31,15 +31,21 @@ fn what_a_unit_must_have_is_asked_for() {
     let open = |model: &Model| Unit::open(model.registers(), model.memory()).err();
     assert_eq!(open(&Model::common()), None);
     let old = capable_of(WRITE_BUFFER_FLUSH);
-    assert_eq!(open(&old), Some(Error::Lacks(Lack::CoherentWrites)));
+    assert_eq!(
+        open(&old),
+        Some(Error::Lacks(MissingFeature::CoherentWrites))
+    );
     let model = Model::common();
     model.without_queue();
-    assert_eq!(open(&model), Some(Error::Lacks(Lack::Queue)));
+    assert_eq!(open(&model), Some(Error::Lacks(MissingFeature::Queue)));
     let faults = Model::new(Making {
         capabilities: 0x3ff << 24,
         faults: 256,
     });
-    assert_eq!(open(&faults), Some(Error::Lacks(Lack::FaultRegisters)));
+    assert_eq!(
+        open(&faults),
+        Some(Error::Lacks(MissingFeature::FaultRegisters))
+    );
     let short = Model::common().registers().window(0, 4095);
     let short = short.expect("inside");
     assert_eq!(Capabilities::read(&short), Err(Error::NotVtd));

@@ -6,7 +6,7 @@
 //! stack while the link stays.
 //!
 //! Frames arrive while a lane is locked. Its shard is entered later, by the same CPU, once that
-//! CPU has no lock (`device::afterwards`).
+//! CPU has no lock (`device::batch_end`).
 //!
 //! Invariants: a NIC waits for that once at most; a NIC whose stack ended goes back to the
 //! first one, as a zone gives its links back.
@@ -36,7 +36,7 @@ use super::lanes::Lanes;
 use super::nic_port::NicPort;
 use super::owner::{Doorbell, FrameOwner, OwnedLink};
 use super::queues::{Admits, Left, Owner, Owners, Shared};
-use crate::device::afterwards::{self, Station};
+use crate::device::batch_end::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
 use crate::stack::interface::CARD;
@@ -88,7 +88,7 @@ impl Nic {
     /// Has its shard run soon.
     fn wait(self: &Arc<Self>) {
         if !self.is_waiting.swap(true, Ordering::AcqRel) {
-            afterwards::wait(self.clone(), self.cpu());
+            batch_end::wait(self.clone(), self.cpu());
         }
     }
 
@@ -176,7 +176,7 @@ impl Station for Nic {
         let cpu = self.cpu();
         if cpu.is_some_and(|cpu| cpu != mach::cpu::id()) {
             // It was bound while it waited.
-            return afterwards::wait(self, cpu);
+            return batch_end::wait(self, cpu);
         }
         self.is_waiting.store(false, Ordering::Release);
         match self.owners.now() {
@@ -474,7 +474,7 @@ fn make_room() -> Result<()> {
         all.make_room(1)?;
         all.len() + 1
     };
-    afterwards::make_room(count)
+    batch_end::make_room(count)
 }
 
 /// Takes a link's NIC away, and from its stack all that was its.

@@ -56,7 +56,7 @@ const GROWTH_SHARE: usize = 4;
 
 /// What becomes of finished connections.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Conduct {
+pub enum TimeWait {
     /// What `docs/time-wait.md` says.
     Careful,
     /// The bug of the clumsy kernel, to learn from (`docs/clumsy-kernel.md`).
@@ -67,7 +67,7 @@ pub enum Conduct {
 const CLUMSY_TIME_WAITS: usize = 1 << 16;
 
 /// Creates the stack with its loopback; once at boot, before devices are attached.
-pub fn init(conduct: Conduct) {
+pub fn init(time_wait: TimeWait) {
     super::memory::init();
     let [tcp_memory, udp_memory] = super::memory::limits();
     let mut limits = inet::Config {
@@ -77,7 +77,7 @@ pub fn init(conduct: Conduct) {
         ..inet::Config::default()
     };
     let mut shards = mach::cpu::count() as u16;
-    if conduct == Conduct::Clumsy {
+    if time_wait == TimeWait::Clumsy {
         limits.time_wait = inet::TimeWaitRules::clumsy();
         limits.time_waits_max = CLUMSY_TIME_WAITS;
         // Its bug shows once all ports were used, which each shard has a part of.

@@ -23,7 +23,7 @@ use mbuf::RxFrame;
 use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 use super::pair::Pair;
-use super::{afterwards, alarm, inbox, ring, runners};
+use super::{alarm, batch_end, inbox, ring, runners};
 use crate::packet;
 use crate::stack::changes::look_for_changes;
 use crate::stack::env::{Attachment, Link, Port};
@@ -141,9 +141,9 @@ fn unsent_of(shard: u16) -> usize {
 
 /// One batch, and what it brings to interfaces over links.
 fn poll_batch() {
-    afterwards::begin_batch();
+    batch_end::begin_batch();
     poll_card();
-    afterwards::end_batch();
+    batch_end::end_batch();
     look_for_changes();
 }
 

@@ -4,7 +4,7 @@
 //! its number is [`CARD`], and a stack that has no other is as one with a card, for all of its
 //! sockets. The first stack keeps that for its card. Every further interface has a shard of its
 //! own; that of one that left is taken again, for shards are never taken away. Sockets that wait
-//! for whoever calls have a member there from the start ([`latecomer`](super::latecomer)), and packets leave
+//! for whoever calls have a member there from the start ([`new_shard`](super::new_shard)), and packets leave
 //! by the interface that [`egress`] chooses.
 
 use core::sync::atomic::Ordering;

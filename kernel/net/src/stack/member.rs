@@ -3,7 +3,7 @@
 //! A socket that waits for whoever calls has a member in each shard in which it hears something.
 //! All members have the options of the socket and one [`Duty`]; the first shard knows the name
 //! of each, and has seen to it that it is nobody else's. Who makes them, and when: `inet-sockets`
-//! (`members`) as a program names its socket, and [`latecomer`](super::latecomer) as an interface comes.
+//! (`members`) as a program names its socket, and [`new_shard`](super::new_shard) as an interface comes.
 //!
 //! Lock order: `Waiter::naming`, then a shard.
 

@@ -7,7 +7,7 @@ use super::{NONE, or_none, state};
 use crate::keep::{Record, Root};
 use crate::table::{Column, Output};
 use crate::watch::Watch;
-use crate::{Kernel, World, ask, sentence};
+use crate::{Kernel, World, ask, refusals};
 
 #[derive(Args)]
 pub struct Flags {
@@ -110,7 +110,7 @@ fn kept_rows(records: &[Record], name: Option<&str>) -> Result<Vec<Vec<String>>,
     if let Some(name) = name {
         rows.retain(|row| row[0] == name);
         if rows.is_empty() {
-            return Err(sentence::no_such_link(name));
+            return Err(refusals::no_such_link(name));
         }
     }
     Ok(rows)

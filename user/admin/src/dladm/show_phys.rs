@@ -9,7 +9,7 @@ use linkctl::{Answer, GroupRow, LinkRow, Request};
 use super::{NONE, or_none, state};
 use crate::keep::{Record, Root};
 use crate::table::{Column, Output};
-use crate::{World, ask, sentence};
+use crate::{World, ask, refusals};
 
 #[derive(Args)]
 pub struct Flags {
@@ -66,7 +66,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     let gone: Vec<String> = gone.into_iter().filter(|name| is_asked(name)).collect();
     if let (Some(name), true) = (&flags.link, cards.is_empty() && gone.is_empty()) {
         let link = ask::links_named(world.kernel, Some(name));
-        return link.and(Err(sentence::not_of_class(name, Class::Phys)));
+        return link.and(Err(refusals::not_of_class(name, Class::Phys)));
     }
     let text = if flags.shows_addresses {
         let rows: Vec<_> = cards.iter().map(address_row).collect();

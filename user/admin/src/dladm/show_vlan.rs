@@ -7,7 +7,7 @@ use linkctl::LinkRow;
 
 use super::or_none;
 use crate::table::{Column, Output};
-use crate::{World, ask, sentence};
+use crate::{World, ask, refusals};
 
 #[derive(Args)]
 pub struct Flags {
@@ -28,7 +28,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     let mut vlans = ask::links_named(world.kernel, flags.vlan.as_deref())?;
     vlans.retain(|link| link.class == Class::Vlan);
     if let (Some(name), true) = (&flags.vlan, vlans.is_empty()) {
-        return Err(sentence::not_of_class(name, Class::Vlan));
+        return Err(refusals::not_of_class(name, Class::Vlan));
     }
     let rows: Vec<_> = vlans.iter().map(row).collect();
     world.console.print(&flags.output.table(&COLUMNS, &rows)?);

@@ -8,7 +8,7 @@ use linkctl::LinkRow;
 use super::{NONE, or_none};
 use crate::keep::{Record, Root};
 use crate::table::{Column, Output};
-use crate::{World, ask, sentence};
+use crate::{World, ask, refusals};
 
 #[derive(Args)]
 pub struct Flags {
@@ -51,7 +51,7 @@ pub fn run(flags: &Flags, world: &mut World<'_>) -> Result<(), String> {
     if let Some(name) = &flags.vnic {
         rows.retain(|row| row[0] == *name);
         if rows.is_empty() {
-            return Err(sentence::not_of_class(name, Class::Vnic));
+            return Err(refusals::not_of_class(name, Class::Vnic));
         }
     }
     world.console.print(&flags.output.table(&COLUMNS, &rows)?);

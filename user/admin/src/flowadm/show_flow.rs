@@ -7,7 +7,7 @@ use linkctl::Request;
 use crate::keep::{Record, Root};
 use crate::table::{Column, Output};
 use crate::watch::Watch;
-use crate::{Kernel, World, ask, sentence};
+use crate::{Kernel, World, ask, refusals};
 
 #[derive(Args)]
 pub struct Flags {
@@ -95,7 +95,7 @@ fn kept_rows(
         rows.push(row(name, link, &rule));
     }
     match (named, rows.is_empty()) {
-        (Some(named), true) => Err(sentence::no_such_flow(named)),
+        (Some(named), true) => Err(refusals::no_such_flow(named)),
         _ => Ok(rows),
     }
 }

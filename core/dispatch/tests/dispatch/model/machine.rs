@@ -1,7 +1,7 @@
 //! CPUs that halt until they are told, and a thread that knows whether it runs.
 
 use base::CpuId;
-use dispatch::{Arrival, Left, RunState, State, Wake};
+use dispatch::{Arrival, OffCpu, RunState, State, Wake};
 use loom::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use loom::sync::{Condvar, Mutex};
 use models::Watched;
@@ -107,16 +107,16 @@ impl Scene {
     }
 
     /// The thread's registers are saved, on CPU 0.
-    fn leave(&self) -> Left {
+    fn leave(&self) -> OffCpu {
         self.is_held.store(false, Relaxed);
         let left = self.state.leave_cpu();
-        if matches!(left, Left::Woken | Left::MadeWay) {
+        if matches!(left, OffCpu::Woken | OffCpu::MadeWay) {
             self.enqueue(0);
         }
         left
     }
 
-    pub fn make_way(&self) -> Left {
+    pub fn make_way(&self) -> OffCpu {
         self.leave()
     }
 
@@ -218,11 +218,11 @@ impl Scene {
     /// The same, put there by CPU `from`.
     pub fn put_ready_from(&self, from: u32, cpu: u32) {
         self.task.move_to(CpuId(cpu));
-        assert_ne!(self.leave_only(), Left::Over);
+        assert_ne!(self.leave_only(), OffCpu::Over);
         self.enqueue(from);
     }
 
-    fn leave_only(&self) -> Left {
+    fn leave_only(&self) -> OffCpu {
         self.is_held.store(false, Relaxed);
         self.state.leave_cpu()
     }

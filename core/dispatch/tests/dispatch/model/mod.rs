@@ -17,7 +17,7 @@ mod machine;
 use crate::world::{Cpus, Named, World};
 use base::lock::Family;
 use base::{CpuId, CpuSet};
-use dispatch::{Arrival, Left, Policy, State};
+use dispatch::{Arrival, OffCpu, Policy, State};
 use loom::thread;
 use machine::{Ended, Scene};
 use models::{Watched, explore};
@@ -170,7 +170,7 @@ fn a_thread_that_makes_way_is_queued_once_though_it_is_woken() {
             thread::spawn(move || scene.wake(1))
         };
         let left = scene.make_way();
-        assert_eq!(left, Left::MadeWay);
+        assert_eq!(left, OffCpu::MadeWay);
         scene.resume(0);
         waker.join().expect("it ends");
         assert!(scene.queue_is_empty());
