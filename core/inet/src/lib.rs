@@ -131,6 +131,7 @@ mod routing;
 mod share;
 mod socket;
 mod stack;
+pub mod stack_table;
 mod table;
 mod tcp;
 mod totals;

@@ -48,6 +48,7 @@ fn kernel_main() -> ! {
     tty::init(run.host.unwrap_or(console::Host::SerialStream));
     dev::init();
     net::register_devices();
+    inet_sockets::register_devices();
     kernel_netlink::init();
     ipc::init();
     unix::init();

@@ -9,7 +9,7 @@
 //! [`handle`] is a program's hold on one socket, and [`members`] how it is spread over the stack's
 //! shards; [`tcp`], [`udp`] and [`raw`] are what read(2) and its kin mean for each protocol; [`options`],
 //! [`groups`], [`bound_device`], [`address`] and [`ioctl`] what they share. [`listing`] is what `ss` is
-//! shown.
+//! shown, and [`stack_tables`] what programs with stacks of their own add to that.
 //!
 //! Sockets that wait for unknown peers, listeners and datagram sockets, have a member in each shard in
 //! which they hear something;
@@ -17,7 +17,7 @@
 //! or from a program stops at a missing page, which is brought in after the lock is dropped.
 //!
 //! # Lock order
-//! A gathered datagram; a socket's `naming`; then what [`net`] says.
+//! A gathered datagram; a socket's `naming`; then what [`net`] says. The list of [`stack_tables`] is innermost.
 //!
 //! # Not here
 //! Stacks, cards and links, packet sockets (`kernel/net`), protocol (`core/inet`), sockaddr and
@@ -39,12 +39,14 @@ mod members;
 mod options;
 mod port_rights;
 mod raw;
+mod stack_tables;
 mod tcp;
 mod udp;
 
 use alloc::sync::Arc;
 
 pub use listing::{InetSocket, Position, Sockets};
+pub use stack_tables::{StackCounters, counters as stack_counters, register as register_devices};
 
 use sync::{Error, Result};
 use vfs::socket::{Family, MessageFlags, Socket, SocketType};

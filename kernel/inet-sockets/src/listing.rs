@@ -3,7 +3,7 @@
 //! A shard is locked for a stretch of slots at a time, and other threads may run between
 //! two stretches. A socket that comes or goes meanwhile is seen or not; none is seen twice
 //! in one slot. One with a member in each shard (`handle`) is seen in the first, with what waits
-//! at any of them.
+//! at any of them. Behind them all stand those of stacks in programs ([`stack_tables`](crate::stack_tables)).
 
 use alloc::sync::Arc;
 use alloc::vec::{IntoIter, Vec};
@@ -12,6 +12,7 @@ use core::net::SocketAddr;
 use inet::{ConnectionEntry, Endpoint, SocketEntry, Transport};
 use sched::yield_now;
 
+use crate::stack_tables;
 use crate::tcp::socket::info_of;
 use net::stack::NetStack;
 use net::stack::env::Link;
@@ -47,10 +48,14 @@ pub struct InetSocket {
 impl InetSocket {
     fn new(link: &Link, transport: Transport, entry: &ConnectionEntry) -> Self {
         let number = |id| link.number_of(id);
+        Self::numbered(entry.socket.map_or(0, number), transport, entry)
+    }
+
+    fn numbered(number: u64, transport: Transport, entry: &ConnectionEntry) -> Self {
         let name = |end: Endpoint| SocketAddr::new(end.addr, end.port);
         Self {
             transport,
-            number: entry.socket.map_or(0, number),
+            number,
             state: entry.state as u8,
             local: name(entry.local),
             remote: name(entry.remote),
@@ -63,23 +68,34 @@ impl InetSocket {
     }
 
     fn of(link: &Link, entry: &SocketEntry) -> Self {
+        Self::new(link, entry.transport, &entry.connection).with_figures(entry)
+    }
+
+    /// One of a stack in a program, whose file has this number.
+    pub(crate) fn in_program(number: u64, entry: &SocketEntry) -> Self {
+        Self::numbered(number, entry.transport, &entry.connection).with_figures(entry)
+    }
+
+    fn with_figures(self, entry: &SocketEntry) -> Self {
         Self {
             buffers: entry.buffers,
             info: entry.info.as_ref().map(info_of),
             congestion: entry.info.map(|info| info.algorithm.name()),
-            ..Self::new(link, entry.transport, &entry.connection)
+            ..self
         }
     }
 }
 
 /// A place among all sockets: those of a shard's slots, then those in TIME_WAIT there, then
-/// those of the next shard.
+/// those of the next shard, and at last those of stacks in programs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Position {
     /// A slot of a shard.
     Slot(u16, usize),
     /// So many of a shard's in TIME_WAIT are behind us.
     Waiting(u16, usize),
+    /// A row of a program's table.
+    Program(u16, usize),
     /// Behind the last one.
     End,
 }
@@ -89,13 +105,27 @@ impl Position {
     pub const START: Self = Self::Slot(0, 0);
 
     /// Adds the sockets of a stretch from here on; returns where the next one starts.
-    fn gather(self, of: &NetStack, to: &mut Vec<(Self, InetSocket)>) -> Self {
+    fn gather(self, of: &Arc<NetStack>, to: &mut Vec<(Self, InetSocket)>) -> Self {
         match self {
             Self::Slot(shard, slot) => gather_slots(of, shard, slot, to),
             Self::Waiting(shard, skipped) => gather_waiting(of, shard, skipped, to),
+            Self::Program(table, row) => gather_program(of, table, row, to),
             Self::End => Self::End,
         }
     }
+}
+
+fn gather_program(
+    of: &Arc<NetStack>,
+    table: u16,
+    row: usize,
+    to: &mut Vec<(Position, InetSocket)>,
+) -> Position {
+    let rows = row..row.saturating_add(STRETCH);
+    let next = stack_tables::sockets(of, (table, rows), |row, socket| {
+        to.push((Position::Program(table, row), socket));
+    });
+    next.map_or(Position::End, |(table, row)| Position::Program(table, row))
 }
 
 fn gather_slots(
@@ -146,7 +176,7 @@ fn add_members(of: &NetStack, waiter: &Waiter, socket: &mut InetSocket) {
 }
 
 fn gather_waiting(
-    of: &NetStack,
+    of: &Arc<NetStack>,
     shard: u16,
     skipped: usize,
     to: &mut Vec<(Position, InetSocket)>,
@@ -162,7 +192,10 @@ fn gather_waiting(
     match to.len() - before {
         STRETCH => Position::Waiting(shard, skipped + STRETCH),
         _ if shard + 1 < of.shard_count() => Position::Slot(shard + 1, 0),
-        _ => Position::End,
+        _ => {
+            stack_tables::refresh(of);
+            Position::Program(0, 0)
+        }
     }
 }
 

@@ -50,7 +50,8 @@ pub mod packet;
 mod refusal;
 pub mod stack;
 
-pub use datalink::{Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership, own};
+pub use datalink::{Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership};
+pub use datalink::{has_queue, own};
 pub use datalink::{move_interface, register as register_devices, restore as restore_links};
 pub use device::attend::card_asked;
 pub use device::config::{Config, TimeWait, attach_pairs, configure, init};

@@ -62,4 +62,4 @@ mod wire;
 pub use change::{move_interface, own, restore};
 pub use device::register;
 pub use filters::{Attachment, Filter, Outgoing};
-pub use owner::{Doorbell, FrameOwner, OwnedLink, Ownership};
+pub use owner::{Doorbell, FrameOwner, OwnedLink, Ownership, has_queue};

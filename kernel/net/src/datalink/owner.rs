@@ -155,6 +155,13 @@ impl Drop for Ownership {
     }
 }
 
+/// Whether a process took a queue of an interface, and has it still.
+pub fn has_queue(of: &Arc<NetStack>, interface: u32, process: u32) -> bool {
+    let link = nic::find(of, interface).map(|nic| nic.link);
+    let doorbells = link.map_or_else(Vec::new, nic::doorbells);
+    doorbells.iter().any(|(_, bell)| bell.process == process)
+}
+
 /// Gives a queue of an interface's frames to `owner`: all of them, while it is the only one.
 ///
 /// Errors: `WrongDevice` without such an interface, `Unsupported` for one that is no link over the

@@ -115,16 +115,23 @@ fn piece(
 }
 
 /// A cursor: whether it is among those in TIME_WAIT, the shard, the place there, and how many
-/// rows stand before it. It is 0 only at the start.
+/// rows stand before it. It is 0 only at the start. Rows of programs' tables stand as waiting in a shard that is none, the
+/// table and the row in its place.
 const ROW_BITS: u32 = 28;
 const PLACE_BITS: u32 = 26;
 const SHARD_BITS: u32 = 9;
 const WAITING: u64 = 1 << (ROW_BITS + PLACE_BITS + SHARD_BITS);
+const PROGRAMS: u16 = (1 << SHARD_BITS) - 1;
+const TABLE_ROW_BITS: u32 = 16;
 
 fn cursor_of(position: Position, row: u64) -> u64 {
     let (waiting, shard, place) = match position {
         Position::Slot(shard, slot) => (0, shard, slot),
         Position::Waiting(shard, skipped) => (WAITING, shard, skipped),
+        Position::Program(table, row) => {
+            let place = usize::from(table) << TABLE_ROW_BITS | row;
+            (WAITING, PROGRAMS, place)
+        }
         Position::End => return u64::MAX,
     };
     let place = (place as u64).min((1 << PLACE_BITS) - 1);
@@ -137,6 +144,10 @@ fn parse(cursor: u64) -> (Position, u64) {
     let place = part(ROW_BITS, PLACE_BITS) as usize;
     let position = match cursor & WAITING {
         0 => Position::Slot(shard, place),
+        _ if shard == PROGRAMS => {
+            let row = place & ((1 << TABLE_ROW_BITS) - 1);
+            Position::Program((place >> TABLE_ROW_BITS) as u16, row)
+        }
         _ => Position::Waiting(shard, place),
     };
     (position, part(0, ROW_BITS))
