@@ -29,6 +29,7 @@ mod resched;
 mod root;
 mod snmp;
 mod sockets;
+mod stack_counters;
 mod status;
 pub mod sysctl;
 mod system;
@@ -103,6 +104,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(iommu::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);
+        add(stack_counters::ENTRIES);
         add(internet::ENTRIES);
         add(snmp::ENTRIES);
         add(packet::ENTRIES);

@@ -73,6 +73,13 @@ pub fn read(world: &mut World<'_>) -> Result<Vec<Statistic>, String> {
         &world.files.read("/proc/lock_stat").unwrap_or_default(),
         &mut all,
     );
+    programs(
+        &world
+            .files
+            .read("/proc/net/stack_counters")
+            .unwrap_or_default(),
+        &mut all,
+    );
     all.extend(of_links(world.kernel).unwrap_or_default());
     Ok(all)
 }
@@ -140,6 +147,24 @@ fn locks(text: &str, all: &mut Vec<Statistic>) {
             })
         }));
     }
+}
+
+/// What stacks in programs have counted: the process, its link, its address, a group, a name and a count a line.
+fn programs(text: &str, all: &mut Vec<Statistic>) {
+    let parse = |line: &str| {
+        let words = line.split(' ').collect::<Vec<_>>();
+        let [process, _, _, group, statistic, count] = words.try_into().ok()?;
+        Some(Statistic {
+            module: "sietch".into(),
+            instance: process.parse().ok()?,
+            name: String::from(group),
+            class: "net",
+            statistic: String::from(statistic),
+            // A program may say any count.
+            value: count.parse::<u64>().ok()?.cast_signed(),
+        })
+    };
+    all.extend(text.lines().filter_map(parse));
 }
 
 /// What is counted of links, as the kernel names it.

@@ -9,6 +9,10 @@ fn counters() -> Papers {
         ("/proc/net/snmp", &[first, &second]),
         ("/proc/stat", &["cpu 1 2 3 4 5\ncpu0 1 2 3 4 5\nintr 9\n"]),
         ("/proc/net/card", &["0 tx_stalls 1\n1 tx_stalls 0\n"]),
+        (
+            "/proc/net/stack_counters",
+            &["7 vnic61 10.0.2.61 stack tcp_retransmits 3\n7 vnic61 10.0.2.61 drop no_socket 1\n"],
+        ),
     ])
 }
 
@@ -73,4 +77,12 @@ fn reports_come_again_at_intervals() {
         (0, "tcp:0:tcp:activeOpens\t5\ntcp:0:tcp:activeOpens\t9\n")
     );
     assert_eq!(kstat("kstat -p tcp 0").0, 1);
+}
+
+#[test]
+fn counts_of_a_stack_in_a_program_are_its_process() {
+    let shown = "sietch:7:stack:tcp_retransmits\t3\n";
+    let asked = kstat("kstat -p sietch:7:stack:");
+    assert_eq!(asked, (0, shown.into(), String::new()));
+    assert_eq!(kstat("kstat -p sietch").1.lines().count(), 2);
 }
