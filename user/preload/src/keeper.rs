@@ -15,6 +15,7 @@ use std::thread;
 use base::Instant;
 
 use crate::patience::{Polling, poll_files, readable};
+use crate::seen;
 use crate::state::{self, Held};
 
 /// How long what was left lying may lie.
@@ -48,15 +49,17 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
 /// As long as there is a link, and it is this library's.
 fn keep(descriptor: c_int, revocation: c_int, bell: c_int) {
     while let Some((due, polling)) = rest() {
-        let mut files = [descriptor, revocation, bell].map(readable);
+        let mut files = [descriptor, revocation, bell, seen::descriptor()].map(readable);
         let most = due.map(|due| due.since(state::now()).as_nanos());
         // Whatever ends the wait, it is time to look.
         poll_files(&mut files, most, ptr::null()).ok();
         drop(polling);
         if !look_until_quiet(revocation) {
-            return;
+            break;
         }
     }
+    let _state = state::lock();
+    seen::stop();
 }
 
 /// Whether the administrator has taken the link away.
@@ -99,6 +102,7 @@ fn look_until_quiet(revocation: c_int) -> bool {
             Some(_) if !is_visited => host.look_after(state::now()),
             _ => false,
         };
+        seen::write(host, state::now());
         quiet = if is_quiet { quiet + 1 } else { 0 };
         seen = Some(host.turns());
         if !host.is_up() {

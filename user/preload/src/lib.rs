@@ -21,6 +21,7 @@
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
 //! | `patience` | waiting for frames, files and other threads at once |
 //! | `keeper` | looks after frames while the program is elsewhere |
+//! | `seen` | shows sockets and counters to the machine's tools |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
@@ -36,7 +37,7 @@
 //! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
 //!   in a call on them.
 //!
-//! Lock order: the state's lock; nothing is taken under it but the standard library's own. No function of the
+//! Lock order: the state's lock, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
 //! program's is called under it.
 //!
 //! # Not here
@@ -60,6 +61,7 @@ mod numbers;
 mod patience;
 mod polls;
 mod reading;
+mod seen;
 mod sets;
 mod sockets;
 mod state;

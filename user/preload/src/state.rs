@@ -12,7 +12,7 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
-use crate::{config, keeper};
+use crate::{config, keeper, seen};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);
@@ -194,6 +194,7 @@ impl State {
         let revocation = doorbell.revocation().map(|file| file.as_raw_fd());
         let descriptor = doorbell.as_fd().as_raw_fd();
         self.keeper_bell = make_bell().unwrap_or(-1);
+        seen::start(self.is_childs);
         keeper::start(descriptor, revocation, self.keeper_bell);
         self.control = CONTROL.get().and_then(|start| start());
     }
@@ -230,6 +231,7 @@ impl State {
     /// to its queue until then go to `hear`. What is left has nothing to do, and takes time to be dropped.
     pub fn move_on(&mut self, hear: impl FnOnce(Vec<Vec<u8>>)) -> Option<Station<AnyIo>> {
         numbers::give_up();
+        seen::stop();
         let mut left = None;
         if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Moved) {
             let frames = host.take_frames();
@@ -273,6 +275,7 @@ impl State {
                 self.heirlooms.extend(host.heirlooms());
             }
             numbers::become_a_child();
+            seen::stop();
             self.control = None;
             close_own(std::mem::replace(&mut self.keeper_bell, -1));
             let (port, station) = host.into_parts();

@@ -43,6 +43,7 @@ mod mapping;
 mod ring;
 pub mod simulated;
 mod socket;
+mod stack_table;
 mod umem;
 pub mod vfio;
 mod wait;
@@ -55,6 +56,7 @@ pub use frame_io::{AnyIo, FrameIo};
 pub use interface::Interface;
 pub use ring::RingMemory;
 pub use socket::{Setup, XdpSocket};
+pub use stack_table::TableMemory;
 pub use umem::{CHUNK_BYTES, Umem};
 pub use wait::wait_for;
 
