@@ -90,6 +90,7 @@ mod relayed;
 mod repaired;
 mod resp;
 mod rings;
+mod seen;
 mod shell;
 mod snoop;
 mod socket_programs;
@@ -243,6 +244,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, native_io::TESTS_OF_FRAMES),
         c_io::TESTS,
         bypass::TESTS,
+        seen::TESTS,
         exchanged::TESTS,
         once(setup, Cpus::Several, bypass::TESTS_OF_MORE),
         once(setup, Cpus::One, socket_programs::TESTS_OF_LOOPBACK),
