@@ -52,6 +52,7 @@ mod inbox;
 mod lanes;
 mod nic;
 mod nic_port;
+mod onlooker;
 mod owner;
 mod port_lane;
 mod queues;

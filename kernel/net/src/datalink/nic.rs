@@ -34,11 +34,13 @@ use super::filters::Filters;
 use super::inbox::Inbox;
 use super::lanes::Lanes;
 use super::nic_port::NicPort;
+use super::onlooker::Onlooker;
 use super::owner::{Doorbell, FrameOwner, OwnedLink};
 use super::queues::{Admits, Left, Owner, Owners, Shared};
 use crate::device::batch_end::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
+use crate::packet;
 use crate::stack::interface::CARD;
 use crate::stack::locked::LockedShard;
 use crate::stack::{self, NetStack};
@@ -345,8 +347,38 @@ impl Nic {
     /// Sends a queue's frames by its lane; false if they are left because the link was told to wait.
     pub fn send(&self, queue: u16, frames: &mut TxChain) -> bool {
         self.owners.learn(queue, frames);
+        match self.onlooker() {
+            None => self.send_unseen(frames),
+            Some(onlooker) => {
+                let copies = Onlooker::copies(frames);
+                let is_sent = self.send_unseen(frames);
+                if is_sent {
+                    onlooker.sent(&copies);
+                }
+                is_sent
+            }
+        }
+    }
+
+    #[inline]
+    fn send_unseen(&self, frames: &mut TxChain) -> bool {
         let first = self.lanes.first();
         first.is_none_or(|lanes| lanes.send_all(self.link, frames))
+    }
+
+    /// Who sees frames that pass between the link and its owners.
+    #[inline]
+    pub fn onlooker(&self) -> Option<Onlooker> {
+        match packet::is_watched() {
+            true => self.find_onlooker(),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn find_onlooker(&self) -> Option<Onlooker> {
+        let home = self.home.lock().clone();
+        Some(Onlooker::new(home.stack.upgrade()?, home.number))
     }
 }
 

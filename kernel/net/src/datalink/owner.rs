@@ -80,7 +80,7 @@ impl OwnedLink {
     pub fn take(&self, frames: &mut RxChain) {
         let mut push = |frame| frames.push(frame);
         match &self.part {
-            None => take_as_on_wire(&self.nic.inbox, &mut push),
+            None => take_as_on_wire(&self.nic, &mut push),
             Some(inbox) => {
                 inbox.drain(BATCH_FRAMES_MAX, &mut push);
             }
@@ -103,13 +103,17 @@ impl OwnedLink {
     }
 }
 
-/// Gives a batch of an inbox's frames to `sink`, as they would be on the wire.
-fn take_as_on_wire(inbox: &Inbox, sink: &mut dyn FnMut(RxFrame)) {
+/// Gives a batch of a link's frames to `sink`, as they would be on the wire.
+fn take_as_on_wire(nic: &Nic, sink: &mut dyn FnMut(RxFrame)) {
+    let onlooker = nic.onlooker();
     let mut lost = 0;
-    inbox.drain(BATCH_FRAMES_MAX, &mut |frame| {
+    nic.inbox.drain(BATCH_FRAMES_MAX, &mut |frame| {
+        if let Some(onlooker) = &onlooker {
+            onlooker.received(&frame);
+        }
         lost += u64::from(!as_on_wire(frame, sink));
     });
-    inbox.count_dropped(lost);
+    nic.inbox.count_dropped(lost);
 }
 
 /// Gives a frame to `sink` as it would be on the wire: a neighbour on the link may have left sums and cuts for

@@ -379,7 +379,7 @@ impl Shared {
 
     /// Gives a batch of the link's frames to its queues, and runs them; true if there is more to do.
     pub fn run(&self, nic: &Arc<Nic>) -> bool {
-        self.sort(&nic.inbox, &nic.left);
+        self.sort(nic);
         let mut has_more = nic.inbox.len() != 0;
         for queue in self.queues() {
             let link = OwnedLink::part(nic.clone(), queue.number, queue.inbox.clone());
@@ -388,13 +388,18 @@ impl Shared {
         has_more
     }
 
-    /// What is the stack's goes to `left` as it is.
-    fn sort(&self, from: &Inbox, left: &Inbox) {
+    /// What is the stack's is left to it as it is.
+    fn sort(&self, nic: &Nic) {
+        let (from, left) = (&nic.inbox, &nic.left);
+        let onlooker = nic.onlooker();
         let Sorting { steering, queues } = &mut *self.0.lock();
         let now = mach::time::now();
         let mut lost = 0;
         from.drain(BATCH_FRAMES_MAX, &mut |frame| {
             let target = steering.receive(&frame.chain, now);
+            if let Some(onlooker) = onlooker.as_ref().filter(|_| !is_stacks(&target)) {
+                onlooker.received(&frame);
+            }
             let mut give = |frame: RxFrame| match target {
                 Target::Queue(number) => {
                     let queue = queues.get(usize::from(number)).and_then(Option::as_ref);
@@ -444,6 +449,15 @@ impl Shared {
             (queue.number, counts)
         };
         self.queues().enumerate().map(counts_of).collect()
+    }
+}
+
+/// Whether the stack gets it, alone or among others.
+fn is_stacks(target: &Target) -> bool {
+    match target {
+        Target::Stack => true,
+        Target::Copies(to) => to.with_stack,
+        Target::Queue(_) | Target::All | Target::Nobody => false,
     }
 }
 

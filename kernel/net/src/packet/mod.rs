@@ -21,6 +21,9 @@
 //! Rings have together at most a share of memory ([`memory`]), a queue has the bytes of
 //! SO_RCVBUF. What does not fit is dropped and counted by reason ([`drops`]).
 //!
+//! Frames of a link that a program owns pass no stack; the link's NIC shows them to the stack where it is
+//! (`datalink`), once it has found by one load that there are packet sockets at all ([`is_watched`]).
+//!
 //! Lock order: a shard of `net`, the list of listeners, a listener, its pollee.
 //! Not here: cards' filters (all of ours let all frames pass), rings of version 1 and
 //! for sending, fan-out.
@@ -34,6 +37,7 @@ mod ring;
 mod send;
 mod socket;
 mod tap;
+mod watching;
 
 use alloc::sync::Arc;
 
@@ -44,6 +48,7 @@ pub use send::chain_of;
 pub(crate) use tap::now;
 pub use tap::{Entry, sockets};
 pub(crate) use tap::{looped, received, sent};
+pub(crate) use watching::is_watched;
 
 use cred::Capability;
 use sync::{Error, Result};

@@ -16,6 +16,7 @@ use sync::{Error, Result};
 use super::listener::{Binding, Listener};
 use super::options::Options;
 use super::send;
+use super::watching::Watching;
 use crate::stack::{NetStack, current_stack};
 use sockets::Held;
 use vfs::Metadata;
@@ -35,6 +36,7 @@ pub(super) struct PacketSocket {
     stack: Arc<NetStack>,
     listener: Arc<Listener>,
     options: Options,
+    _watching: Watching,
     _held: Held,
 }
 
@@ -45,6 +47,7 @@ impl PacketSocket {
             listener: Listener::new(view),
             options: Options::new(stack.clone()),
             stack,
+            _watching: Watching::begin(),
             _held: Held::one(),
         };
         socket.listen(Binding {
