@@ -16,6 +16,7 @@ use crate::memcached;
 use crate::operator::Operator;
 use crate::redis::{self, benchmark};
 use crate::resp::Redis;
+use crate::seen;
 use crate::status::expect_status;
 
 /// The tests.
@@ -122,9 +123,10 @@ fn has_a_function(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() || !setup.has_tap() {
         return Ok(());
     }
-    let mut shell = operator_of_functions(setup, &["/usr/bin/redis-server"])?;
+    let mut shell = operator_of_functions(setup, &["/usr/bin/redis-server", seen::SS])?;
     for _ in 0..3 {
         start_redis(&mut shell)?;
+        seen::is_listed(&mut shell, "10.0.2.61:6379", "redis-server")?;
         let own = (PROGRAM, REDIS).into();
         benchmark(&shell.guest, own, &LOAD)?;
         benchmark(&shell.guest, own, &LARGE)?;

@@ -9,6 +9,7 @@ use crate::bypass::{self, operator_of};
 use crate::guest::Setup;
 use crate::operator::Operator;
 use crate::resp::Redis;
+use crate::workers::{Peer, nginx_beside};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -20,9 +21,20 @@ pub const TESTS: &[Test] = &[
         "a program that fills its table of sockets with anything lies about itself only (seen)",
         hostile,
     ),
+    (
+        "Debian's tcpdump and snoop see each frame of Redis by libsietch.so once",
+        captures_redis,
+    ),
+    (
+        "nginx by libsietch.so with four workers is listed by worker, and captured once (seen)",
+        shows_workers,
+    ),
 ];
 
-const SS: &str = "/usr/bin/ss";
+const TCPDUMP: &str = "/usr/bin/tcpdump";
+
+/// What lists sockets.
+pub const SS: &str = "/usr/bin/ss";
 const NETSTAT: &str = "/usr/bin/netstat";
 const REDIS: &str = "/usr/bin/redis-server";
 const HOST: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
@@ -42,6 +54,12 @@ fn without(said: &str, words: &str) -> Result<(), String> {
         true => Err(format!("{words} is in {said}")),
         false => Ok(()),
     }
+}
+
+/// A program that listens at an address is listed.
+pub fn is_listed(shell: &mut Operator, address: &str, program: &str) -> Result<(), String> {
+    let said = shell.ask(&format!("{SS} -ltnp"))?;
+    line(&said, &["LISTEN", address, program]).map(drop)
 }
 
 fn shows_redis(setup: &Setup) -> Result<(), String> {
@@ -182,4 +200,101 @@ fn only_its_own(said: &str) -> Result<(), String> {
         Some(row) => Err(format!("a row that is nobody's: {row}")),
         None => Ok(()),
     }
+}
+
+/// Has tcpdump write what passes the link, a line for each frame.
+fn begin_capture(shell: &mut Operator) -> Result<(), String> {
+    let said = shell.ask(
+        "tcpdump -Z root -ltvni vnic61 tcp >/tmp/dump 2>/tmp/heard & capture=$!; \
+         for i in $(seq 100); do grep -q listening /tmp/heard && break; sleep 0.1; done; cat /tmp/heard",
+    )?;
+    line(&said, &["listening on vnic61"]).map(drop)
+}
+
+/// The frames, none of them twice.
+fn end_capture(shell: &mut Operator) -> Result<Vec<String>, String> {
+    let said = shell.ask("sleep 1; kill -INT $capture; wait $capture; cat /tmp/heard /tmp/dump")?;
+    line(&said, &["0 packets dropped by kernel"])?;
+    let mut frames: Vec<String> = Vec::new();
+    for line in said
+        .lines()
+        .filter(|line| line.contains("10.0.2.") || line.contains("IP ("))
+    {
+        match frames.last_mut().filter(|_| !line.contains("IP (")) {
+            Some(last) => last.push_str(line),
+            None => frames.push(line.into()),
+        }
+    }
+    // Numbers of our own packets may be 0.
+    let mut numbered: Vec<_> = frames
+        .iter()
+        .filter(|one| one.contains("10.0.2.2."))
+        .collect();
+    numbered.retain(|one| !one.contains("id 0,"));
+    numbered.sort();
+    match numbered.windows(2).find(|pair| pair[0] == pair[1]) {
+        Some(pair) => Err(format!("{} is there twice", pair[0])),
+        None => Ok(frames),
+    }
+}
+
+fn captures_redis(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let snoop = build::tool("snoop", "snoop")?;
+    let snoop = format!("{}:/bin/snoop", snoop.display());
+    let mut shell = operator_of(setup, "256M", &[REDIS, TCPDUMP, &snoop])?;
+    let program = "redis-server --protected-mode no --save ''";
+    bypass::start(&mut shell, program, "Ready to accept connections")?;
+    begin_capture(&mut shell)?;
+    shell.ask("snoop -d vnic61 -c 2 -o /tmp/kept tcp port 6379 >/tmp/snoop 2>&1 & sleep 0.5")?;
+    let mut client = Redis::connect(SocketAddr::from((bypass::PROGRAM, PORT)))?;
+    client.call(&["PING"])?;
+    let frames = end_capture(&mut shell)?;
+    let has = |direction: &str, length: &str| {
+        let is_it = |frame: &&String| frame.contains(direction) && frame.contains(length);
+        frames.iter().any(|frame| is_it(&frame))
+    };
+    let asked = has("> 10.0.2.61.6379:", "length 14");
+    if !asked || !has("10.0.2.61.6379 >", "length 7") {
+        return Err(format!("no question or no answer in {frames:?}"));
+    }
+    let said = shell.ask("wait $!; cat /tmp/snoop; snoop -i /tmp/kept")?;
+    line(&said, &["10.0.2.2", "10.0.2.61", "TCP D=6379", "Syn"])?;
+    line(&said, &["10.0.2.61", "10.0.2.2", "S=6379", "Syn"])?;
+    shell.leave().map(drop)
+}
+
+fn shows_workers(setup: &Setup) -> Result<(), String> {
+    const PEERS: usize = 12;
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = nginx_beside(setup, &[SS, TCPDUMP])?;
+    begin_capture(&mut shell)?;
+    let mut peers = Vec::new();
+    for _ in 0..PEERS {
+        let mut peer = Peer::new()?;
+        let worker = peer.worker().map_err(|error| error.to_string())?;
+        peers.push((
+            peer.port().map_err(|error| error.to_string())?,
+            worker,
+            peer,
+        ));
+    }
+    let listed = shell.ask(&format!("{SS} -tnap"))?;
+    let frames = end_capture(&mut shell)?;
+    for (port, worker, _) in &peers {
+        let shown = line(
+            &listed,
+            &["ESTAB", "10.0.2.61:80", &format!("10.0.2.2:{port} ")],
+        )?;
+        line(shown, &["nginx", &format!("pid={worker},")])?;
+        let opening = format!("10.0.2.61.80 > 10.0.2.2.{port}: Flags [S.]");
+        if !frames.iter().any(|frame| frame.contains(&opening)) {
+            return Err(format!("no {opening} in {frames:?}"));
+        }
+    }
+    shell.leave().map(drop)
 }

@@ -85,8 +85,14 @@ fn files(page: &str) -> Result<Vec<String>, String> {
 }
 
 fn nginx(setup: &Setup) -> Result<Operator, String> {
+    nginx_beside(setup, &[])
+}
+
+/// A machine with `programs` in which nginx runs, with four workers on a link.
+pub fn nginx_beside(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
     let files = files(&page())?;
     let mut added = vec!["/usr/sbin/nginx:/usr/sbin/nginx"];
+    added.extend(programs);
     added.extend(files.iter().map(String::as_str));
     let mut shell = operator_of(setup, MEMORY, &added)?;
     start(&mut shell, "nginx -c /nginx.conf", "start worker process ")?;
@@ -94,14 +100,20 @@ fn nginx(setup: &Setup) -> Result<Operator, String> {
 }
 
 /// A connection that is used again and again.
-struct Peer(BufReader<TcpStream>);
+pub struct Peer(BufReader<TcpStream>);
 
 impl Peer {
-    fn new() -> Result<Self, String> {
+    /// A new one.
+    pub fn new() -> Result<Self, String> {
         let stream = TcpStream::connect(PROGRAM).map_err(|error| error.to_string())?;
         let timeout = stream.set_read_timeout(Some(PATIENCE));
         timeout.map_err(|error| error.to_string())?;
         Ok(Self(BufReader::new(stream)))
+    }
+
+    /// The port from which it connects.
+    pub fn port(&self) -> std::io::Result<u16> {
+        Ok(self.0.get_ref().local_addr()?.port())
     }
 
     fn ask(&mut self, path: &str) -> std::io::Result<()> {
@@ -110,7 +122,7 @@ impl Peer {
     }
 
     /// The number of the process that answers.
-    fn worker(&mut self) -> std::io::Result<u32> {
+    pub fn worker(&mut self) -> std::io::Result<u32> {
         self.ask("/pid")?;
         let mut answer = Vec::new();
         self.0.read_until(b'.', &mut answer)?;
