@@ -58,7 +58,7 @@ const ON_LOOPBACK: &[&str] = &[
 const SEEN_ON_LOOPBACK: &[Difference] = &[];
 
 /// Whose sockets are on its stack. Not those that are all about what the stack has not (`docs/bypass.md`, "Not here"):
-/// net_queues (/proc/net), net_udp_segments, net_zerocopy, socket_devices, socket_filters, udp_cork, udp_errors; nor
+/// net_queues (/proc/net), net_zerocopy, socket_devices, socket_filters, udp_cork, udp_errors; nor
 /// user_copies, which passes bad pointers.
 const ON_THE_LINK: &[&str] = &[
     "blocked_sockets",
@@ -71,6 +71,7 @@ const ON_THE_LINK: &[&str] = &[
     "net_splice",
     "net_tcp",
     "net_udp",
+    "net_udp_segments",
     "net_v6",
     "socket_buffers",
     "socket_edges",
@@ -79,25 +80,7 @@ const ON_THE_LINK: &[&str] = &[
 ];
 /// As above.
 const SEEN_ON_THE_LINK: &[Difference] = &[
-    ("inet_options", "and is told them", CONTROL),
-    (
-        "inet_options",
-        "hops are told of large datagrams too",
-        CONTROL,
-    ),
-    (
-        "inet_options",
-        "that to ourselves is as wide as can be",
-        MTU,
-    ),
-    (
-        "inet_options",
-        "SO_MEMINFO tells what waits and what is lost",
-        MEMORY,
-    ),
-    ("inet_options", "each datagram was received or lost", MEMORY),
-    ("inet_options", "the next one tells how many", CONTROL),
-    ("inet_options", "what is gathered counts", MEMORY),
+    ("inet_options", "what is gathered counts", CORK),
     (
         "inet_options",
         "IPv6's options tell nothing of IPv4's packets",
@@ -115,12 +98,22 @@ const SEEN_ON_THE_LINK: &[Difference] = &[
         "a_peer_sees_what_was_written_to_the_file_meanwhile",
         SPLICE,
     ),
+    (
+        "net_udp_segments",
+        "what was sent together is read together, with the size",
+        JOINED,
+    ),
+    ("net_udp_segments", "one alone is as ever", JOINED),
+    (
+        "net_udp_segments",
+        "each datagram's end can be told",
+        JOINED,
+    ),
     ("net_tcp", "an IPv4 client reaches it", SIX),
     ("net_tcp", "and appears with a mapped address", SIX),
 ];
-const CONTROL: &str = "control messages are not told";
-const MTU: &str = "IP_MTU is asked of the kernel's socket";
-const MEMORY: &str = "SO_MEMINFO is of the kernel's socket";
+const CORK: &str = "datagrams are not gathered (UDP_CORK)";
+const JOINED: &str = "datagrams that come are not joined (UDP_GRO)";
 const SIX: &str = "a socket of IPv6 is the kernel's, and not reached by the link";
 const SPLICE: &str = "splice(2) is refused";
 

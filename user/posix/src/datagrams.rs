@@ -1,23 +1,13 @@
 //! Datagrams in and out.
 
-use std::net::Ipv4Addr;
-
 use epoll::Events;
-use inet::{Datagram, Endpoint};
+use inet::{Datagram, SendOptions};
 
+use crate::ancillary::Heard;
 use crate::errno::{Errno, Result};
 use crate::host::{Host, Link};
 use crate::open::Open;
 use crate::pieces::{Gather, Scatter};
-
-/// What is told of a datagram.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Heard {
-    /// Who sent it.
-    pub from: Endpoint,
-    /// Bytes that it had, whether there was room for them or not.
-    pub len: usize,
-}
 
 /// Bytes of the largest datagram.
 const DATAGRAM_BYTES_MAX: usize = 65_507;
@@ -42,21 +32,20 @@ impl<L: Link> Host<L> {
         Ok(deliver(seen?, to))
     }
 
-    /// Sends all bytes as one datagram, to the socket's peer if nobody is named.
+    /// Sends all bytes as one datagram, or as several of a size, to the socket's peer if nobody is named.
     pub fn put_datagram(
         &mut self,
         open: &Open,
         from: &mut Gather<'_, '_>,
-        to: Option<(Ipv4Addr, u16)>,
+        own: SendOptions,
     ) -> Result<()> {
         self.check_link()?;
         let len = from.left();
         if len > DATAGRAM_BYTES_MAX {
             return Err(Errno::TOO_LONG);
         }
-        let to = to.map(|(host, port)| Endpoint::v4(host, port));
         let (stack, world) = self.parts();
-        let sent = stack.send_to(world, open.id, to, len, &mut |space| from.take(space));
+        let sent = stack.send_to(world, open.id, own, len, &mut |space| from.take(space));
         // One that was refused has left it without a name.
         if sent.is_ok() {
             open.settle();
@@ -73,6 +62,10 @@ fn deliver(datagram: &Datagram, to: &mut Scatter<'_, '_>) -> Heard {
     }
     Heard {
         from: datagram.from,
+        to: datagram.to,
         len: datagram.payload.len(),
+        hop_limit: datagram.hop_limit,
+        tos: datagram.tos,
+        drops: datagram.drops,
     }
 }

@@ -30,9 +30,10 @@
 //! - `Open::ready` is what the stack says, whenever no call is under way.
 //!
 //! # Not here
-//! Raw sockets, IPv6, control messages, urgent data; who is told of an interrupted wait.
+//! Raw sockets, IPv6, urgent data, queued errors; who is told of an interrupted wait.
 #![forbid(unsafe_code)]
 
+mod ancillary;
 mod checkpoint;
 mod connect;
 mod datagrams;
@@ -54,13 +55,13 @@ mod stream;
 mod table;
 mod tcp_info;
 
+pub use ancillary::{Heard, Messages, Wanted, own_of};
 pub use checkpoint::Restored;
-pub use datagrams::Heard;
 pub use epoll::{Event, Events, Trigger, Watch};
 pub use errno::{Errno, Result};
 pub use host::{Host, Link};
 pub use inet::stack_table::StackTable;
-pub use inet::{Endpoint, Shutdown, Transport};
+pub use inet::{Endpoint, SendOptions, Shutdown, Transport};
 pub use inherit::Heirloom;
 pub use open::{Direction, Named, Open};
 pub use options::{OptionBytes, is_filter, is_made};

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use epoll::{Entry, Events, Observers, Sharing};
 use inet::{SocketId, Transport};
 
+use crate::ancillary::Wanted;
 use crate::sets::{Sets, WatchSet};
 
 /// Which way bytes go.
@@ -16,6 +17,9 @@ pub enum Direction {
     /// From it.
     Send,
 }
+
+/// The kernel's socket behind the number was not asked yet.
+const UNKNOWN: u32 = u32::MAX;
 
 /// A socket. All of it is read and written by who has the [`Host`](crate::Host): the atomics are for
 /// sharing it with epoll sets, not with threads.
@@ -33,6 +37,8 @@ pub struct Open {
     pub(crate) serves: AtomicBool,
     /// Limits of a call's wait in nanoseconds; zero for none.
     timeouts: [AtomicU64; 2],
+    /// The bits of [`Wanted`], or [`UNKNOWN`].
+    wanted: AtomicU32,
     /// How many numbers it has.
     pub(crate) numbers: AtomicUsize,
 }
@@ -49,6 +55,7 @@ impl Open {
             is_settled: AtomicBool::new(false),
             serves: AtomicBool::new(false),
             timeouts: [AtomicU64::new(0), AtomicU64::new(0)],
+            wanted: AtomicU32::new(UNKNOWN),
             numbers: AtomicUsize::new(0),
         })
     }
@@ -87,6 +94,19 @@ impl Open {
 
     pub(crate) fn set_timeout_nanos(&self, direction: Direction, nanos: u64) {
         self.timeouts[direction as usize].store(nanos, Relaxed);
+    }
+
+    /// What its receiver wants to be told of datagrams; `None` if the kernel's socket behind the number, which keeps
+    /// that, has to be asked.
+    pub fn wanted(&self) -> Option<Wanted> {
+        let bits = self.wanted.load(Relaxed);
+        (bits != UNKNOWN).then(|| Wanted::from_bits_truncate(bits))
+    }
+
+    /// That was asked, or has to be anew.
+    pub fn set_wanted(&self, wanted: Option<Wanted>) {
+        let bits = wanted.map_or(UNKNOWN, |wanted| wanted.bits());
+        self.wanted.store(bits, Relaxed);
     }
 
     /// What is ready now.

@@ -5,6 +5,7 @@
 
 use inet::{Options, PathDiscovery, State, Transport};
 
+use crate::ancillary::{UDP_SEGMENT, Wanted};
 use crate::errno::{Errno, Result};
 use crate::host::{Host, Link};
 use crate::open::{Direction, Open};
@@ -37,6 +38,12 @@ impl<L: Link> Host<L> {
                 let is_listening = self.parts().0.state(open.id) == Ok(State::Listen);
                 Some(Ok(int(is_listening.into())))
             }
+            (libc::SOL_SOCKET, libc::SO_MEMINFO) => Some(self.memory(open)),
+            (libc::IPPROTO_IP, libc::IP_MTU) => {
+                let (stack, _) = self.parts();
+                let mtu = stack.path_mtu(stack.remote(open.id).ok()?.addr);
+                Some(Ok(int(mtu.cast_signed())))
+            }
             (libc::IPPROTO_TCP, libc::TCP_INFO) => Some(self.tcp_info(open)),
             _ => {
                 let options = *self.parts().0.options(open.id).ok()?;
@@ -54,6 +61,27 @@ impl<L: Link> Host<L> {
         Ok(tcp_info::encode(&stack.info(open.id)?))
     }
 
+    /// The words of SK_MEMINFO_*: no memory is promised, or waits elsewhere.
+    fn memory(&mut self, open: &Open) -> Result<OptionBytes> {
+        let (stack, _) = self.parts();
+        let options = *stack.options(open.id)?;
+        let (received, sending, drops) = match open.transport {
+            Transport::Udp => {
+                let (received, drops) = stack.datagram_memory(open.id)?;
+                (received, 0, drops)
+            }
+            // A listener holds nothing.
+            Transport::Tcp => {
+                let unread = stack.unread(open.id).unwrap_or(0);
+                (unread, stack.unsent(open.id).unwrap_or(0), 0)
+            }
+        };
+        let [received, sending] = [received, sending].map(|bytes| bytes as u32);
+        let (room, limit) = (options.recv_buffer, options.send_buffer);
+        let words = [received, room, sending, limit, 0, sending, 0, 0, drops];
+        Ok(words.map(u32::to_ne_bytes).as_flattened().to_vec())
+    }
+
     /// The kernel's socket has taken this value; of [`is_made`] options it is what the kernel made of it.
     ///
     /// Errors: `NO_OPTION` for what the kernel would do to frames that it never sees.
@@ -64,6 +92,10 @@ impl<L: Link> Host<L> {
         }
         if is_kernels_only(level, name) {
             return Err(Errno::NO_OPTION);
+        }
+        if Wanted::has_option(level, name) {
+            open.set_wanted(None);
+            return Ok(());
         }
         let Some(number) = number_of(value) else {
             return Ok(());
@@ -160,6 +192,7 @@ fn value_of(options: &Options, level: i32, name: i32) -> Option<OptionBytes> {
         (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl.into(),
         (libc::IPPROTO_IP, libc::IP_MINTTL) => options.min_ttl.into(),
+        (libc::IPPROTO_UDP, UDP_SEGMENT) => options.segment_bytes.into(),
         (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP) => options.window_clamp,
         (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.no_delay.into(),
         (libc::IPPROTO_TCP, libc::TCP_CORK) => options.cork.into(),
@@ -229,6 +262,7 @@ fn change(options: &mut Options, which: (i32, i32), number: i32, second: i32) {
                 options.path_discovery = *discovery;
             }
         }
+        (libc::IPPROTO_UDP, UDP_SEGMENT) => options.segment_bytes = short(number),
         (libc::IPPROTO_TCP, libc::TCP_SYNCNT) => options.syn_timeouts = number as u8,
         (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT) => {
             options.defer_timeouts = timeouts_within(count);

@@ -3,9 +3,11 @@
 mod support;
 
 use std::io::{IoSlice, IoSliceMut};
+use std::net::Ipv4Addr;
 
 use posix::{
-    Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, Shutdown, Transport, Trigger,
+    Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, SendOptions, Shutdown,
+    Transport, Trigger,
 };
 use support::*;
 
@@ -205,7 +207,7 @@ fn ask(wire: &mut Wire, client: &Open, bytes: &[u8]) {
     let to = Some((address(1), PORT));
     let host = wire.client();
     assert_eq!(
-        host.put_datagram(client, &mut Gather::new(&pieces), to),
+        host.put_datagram(client, &mut Gather::new(&pieces), own(to)),
         Ok(())
     );
 }
@@ -281,12 +283,63 @@ fn answers_to_datagrams_leave_with_the_answer_to_the_last_one_that_waits() {
             let pieces = [IoSlice::new(b"answer")];
             let to = Some((address(2), port));
             let host = wire.server();
-            host.put_datagram(&server, &mut Gather::new(&pieces), to)
+            host.put_datagram(&server, &mut Gather::new(&pieces), own(to))
                 .unwrap();
             kicks.push(wire.sides[0].kicks() - before);
         }
         assert_eq!(kicks, [0, 0, 1]);
     }
+}
+
+#[test]
+fn a_datagram_goes_with_hops_of_its_own_and_its_receiver_hears_of_them() {
+    let (mut wire, server, client) = Wire::of_datagrams();
+    let own = SendOptions {
+        hop_limit: Some(9),
+        tos: Some(0x10),
+        segment_bytes: Some(4),
+        ..own(Some((address(1), PORT)))
+    };
+    let pieces = [IoSlice::new(b"abcdefgh")];
+    let sent = wire
+        .client()
+        .put_datagram(&client, &mut Gather::new(&pieces), own);
+    assert_eq!(sent, Ok(()));
+    wire.steps(10);
+    let memory = wire
+        .server()
+        .option(&server, libc::SOL_SOCKET, libc::SO_MEMINFO);
+    let memory = memory.unwrap().unwrap();
+    assert!(memory.len() == 36 && memory[0] >= 8, "{memory:?}");
+    for half in [b"abcd", b"efgh"] {
+        let mut space = [0; 100];
+        let mut pieces = [IoSliceMut::new(&mut space)];
+        let heard = wire
+            .server()
+            .take_datagram(&server, &mut Scatter::new(&mut pieces));
+        let heard = heard.unwrap();
+        assert_eq!(
+            (heard.len, heard.hop_limit, heard.tos, heard.drops),
+            (4, 9, 0x10, 0)
+        );
+        assert_eq!(heard.to, Endpoint::v4(address(1), PORT));
+        assert_eq!(space[..4], half[..]);
+    }
+}
+
+#[test]
+fn the_path_to_a_peer_is_as_wide_as_the_link_and_to_nobody_unknown() {
+    let mut wire = Wire::connected();
+    let host = wire.client();
+    let open = host.socket(CLIENT).unwrap();
+    let mtu = host.option(&open, libc::IPPROTO_IP, libc::IP_MTU).unwrap();
+    assert_eq!(mtu, Ok(1500_i32.to_ne_bytes().to_vec()));
+    host.add_socket(77, Transport::Udp, true).unwrap();
+    let without_peer = host.socket(77).unwrap();
+    assert_eq!(
+        host.option(&without_peer, libc::IPPROTO_IP, libc::IP_MTU),
+        None
+    );
 }
 
 #[test]
@@ -367,4 +420,8 @@ fn what_a_closed_connection_still_has_to_send_is_known_until_its_peer_has_it() {
     .unwrap();
     wire.steps(2);
     assert_eq!(wire.server().orphaned(), 0);
+}
+
+fn own(to: Option<(Ipv4Addr, u16)>) -> SendOptions {
+    to.map(|(host, port)| Endpoint::v4(host, port)).into()
 }

@@ -45,6 +45,7 @@
 //! restarting an interrupted call.
 #![deny(unsafe_op_in_unsafe_fn)]
 
+mod ancillary;
 mod answer;
 mod config;
 mod control;

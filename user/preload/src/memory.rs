@@ -109,6 +109,31 @@ pub unsafe fn piece_mut<'a>(at: *mut c_void, len: usize) -> IoSliceMut<'a> {
     }
 }
 
+/// Bytes to read.
+///
+/// # Safety
+/// **Caller**, as in [`piece`].
+pub unsafe fn bytes<'a>(at: *const c_void, len: usize) -> &'a [u8] {
+    match at.is_null() || len == 0 {
+        true => &[],
+        // SAFETY: **Caller**.
+        false => unsafe { slice::from_raw_parts(at.cast(), len) },
+    }
+}
+
+/// Writes bytes; how many.
+///
+/// # Safety
+/// **Caller**: there is room for them, or `at` is null.
+pub unsafe fn put(at: *mut c_void, bytes: &[u8]) -> usize {
+    if at.is_null() {
+        return 0;
+    }
+    // SAFETY: **Caller**.
+    unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), at.cast(), bytes.len()) };
+    bytes.len()
+}
+
 /// The pieces of a list.
 ///
 /// # Safety

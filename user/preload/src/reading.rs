@@ -5,6 +5,7 @@ use std::ptr;
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
+use crate::ancillary;
 use crate::answer;
 use crate::memory;
 use crate::next;
@@ -129,7 +130,7 @@ pub unsafe extern "C" fn recvfrom(
     // SAFETY: **Caller**.
     let mut pieces = [unsafe { memory::piece_mut(to, len) }];
     let received = transfer::receive(number, &mut pieces, flags).and_then(|received| {
-        match received.from {
+        match received.heard.map(|heard| heard.from) {
             // SAFETY: **Caller**.
             Some(from) => unsafe { memory::tell_name(name, name_len, from) }?,
             // A stream's bytes have no sender of their own.
@@ -179,7 +180,7 @@ pub unsafe extern "C" fn recvmsg(number: c_int, header: *mut msghdr, flags: c_in
     let pieces = unsafe { memory::pieces_mut(message.msg_iov, message.msg_iovlen) };
     let received = pieces.and_then(|mut pieces| transfer::receive(number, &mut pieces, flags));
     let told = received.map(|received| {
-        message.msg_namelen = match received.from {
+        message.msg_namelen = match received.heard.map(|heard| heard.from) {
             Some(from) if !message.msg_name.is_null() => {
                 let room = message.msg_namelen as usize;
                 // SAFETY: **Caller**.
@@ -187,8 +188,13 @@ pub unsafe extern "C" fn recvmsg(number: c_int, header: *mut msghdr, flags: c_in
             }
             _ => 0,
         };
-        message.msg_controllen = 0;
-        message.msg_flags = received.flags;
+        let told = ancillary::told(number, &received, message.msg_controllen);
+        // SAFETY: **Caller**: there is so much room, and what is told is no longer.
+        message.msg_controllen = told.as_ref().map_or(0, |told| unsafe {
+            memory::put(message.msg_control, &told.bytes)
+        });
+        let is_cut = told.is_some_and(|told| told.is_cut);
+        message.msg_flags = received.flags | if is_cut { libc::MSG_CTRUNC } else { 0 };
         received.count
     });
     // SAFETY: **Caller**.

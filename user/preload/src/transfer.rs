@@ -2,10 +2,12 @@
 
 use std::ffi::c_int;
 use std::io::{IoSlice, IoSliceMut};
-use std::net::Ipv4Addr;
+use std::net::IpAddr;
 use std::ptr;
 
-use posix::{Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, Transport};
+use posix::{
+    Direction, Errno, Events, Gather, Heard, Open, Result, Scatter, SendOptions, Transport, Wanted,
+};
 
 use crate::next;
 use crate::numbers::{Whose, whose};
@@ -16,8 +18,10 @@ use crate::sockets::is_left_for_peer;
 pub struct Received {
     /// What it returns.
     pub count: usize,
-    /// Of a datagram: who sent it.
-    pub from: Option<Endpoint>,
+    /// What is told of a datagram.
+    pub heard: Option<Heard>,
+    /// What else its receiver wants to be told; `None` if the kernel has to be asked.
+    pub wanted: Option<Wanted>,
     /// MSG_TRUNC, if not all of it fitted.
     pub flags: c_int,
 }
@@ -26,7 +30,8 @@ impl Received {
     fn stream(count: usize) -> Self {
         Self {
             count,
-            from: None,
+            heard: None,
+            wanted: None,
             flags: 0,
         }
     }
@@ -69,7 +74,7 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
     if flags & libc::MSG_ERRQUEUE != 0 {
         return Err(Errno::AGAIN);
     }
-    let mut to = Scatter::new(pieces);
+    let (mut to, mut wanted) = (Scatter::new(pieces), None);
     let way = Way::of(Direction::Receive, flags);
     let taken = patiently(number, way, |host, open| match open.transport() {
         Transport::Tcp if is_unseen(flags) => {
@@ -86,11 +91,14 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
         Transport::Udp if flags & libc::MSG_PEEK != 0 => {
             host.peek_datagram(open, &mut to).map(Some)
         }
-        Transport::Udp => match host.take_datagram(open, &mut to) {
-            // Nothing more will come, for who would wait.
-            Err(Errno::AGAIN) if is_over(open, way) => Ok(None),
-            taken => taken.map(Some),
-        },
+        Transport::Udp => {
+            wanted = open.wanted();
+            match host.take_datagram(open, &mut to) {
+                // Nothing more will come, for who would wait.
+                Err(Errno::AGAIN) if is_over(open, way) => Ok(None),
+                taken => taken.map(Some),
+            }
+        }
     });
     let done = to.done();
     match taken {
@@ -101,7 +109,8 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
             } else {
                 done
             },
-            from: Some(heard.from),
+            heard: Some(heard),
+            wanted,
             flags: if heard.len > done { libc::MSG_TRUNC } else { 0 },
         }),
         // The error is for the next call.
@@ -115,13 +124,14 @@ pub fn send(
     number: c_int,
     pieces: &[IoSlice<'_>],
     flags: c_int,
-    to: Option<(Ipv4Addr, u16)>,
+    own: SendOptions,
 ) -> Result<Option<usize>> {
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::NOT_SUPPORTED);
     }
-    if let Some(peer) = to
-        && is_left_for_peer(number, peer)?
+    if let Some(peer) = own.to
+        && let IpAddr::V4(host) = peer.addr
+        && is_left_for_peer(number, (host, peer.port))?
     {
         return Ok(None);
     }
@@ -130,10 +140,12 @@ pub fn send(
     let sent = patiently(number, way, |host, open| match open.transport() {
         Transport::Tcp => host.put(open, &mut from),
         // Pieces of a datagram are not gathered; a socket without a peer hears of that first.
-        Transport::Udp if flags & libc::MSG_MORE != 0 && (to.is_some() || open.is_settled()) => {
+        Transport::Udp
+            if flags & libc::MSG_MORE != 0 && (own.to.is_some() || open.is_settled()) =>
+        {
             Err(Errno::NOT_SUPPORTED)
         }
-        Transport::Udp => host.put_datagram(open, &mut from, to),
+        Transport::Udp => host.put_datagram(open, &mut from, own),
     });
     match sent {
         Err(error) if from.done() == 0 => Err(error),

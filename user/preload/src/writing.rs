@@ -2,11 +2,10 @@
 
 use std::ffi::{c_int, c_void};
 use std::io::IoSlice;
-use std::net::Ipv4Addr;
 use std::ptr;
 
 use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
-use posix::{Errno, Result};
+use posix::{Endpoint, Errno, Result, SendOptions};
 
 use crate::answer;
 use crate::memory::{self, Name};
@@ -20,7 +19,8 @@ fn send_on(
     flags: c_int,
     again: impl FnOnce() -> ssize_t,
 ) -> ssize_t {
-    let sent = transfer::send(number, pieces, flags, None).map(Option::unwrap_or_default);
+    let sent = transfer::send(number, pieces, flags, SendOptions::default())
+        .map(Option::unwrap_or_default);
     answer::count_or(answer::broken_pipe(sent, flags), again)
 }
 
@@ -93,7 +93,12 @@ pub unsafe extern "C" fn sendto(
         // SAFETY: **Caller**.
         let to = unsafe { recipient(name, name_len) }?;
         // SAFETY: **Caller**.
-        transfer::send(number, &[unsafe { memory::piece(from, len) }], flags, to)
+        transfer::send(
+            number,
+            &[unsafe { memory::piece(from, len) }],
+            flags,
+            to.into(),
+        )
     });
     match ours.and_then(Result::transpose) {
         Some(Ok(sent)) => answer::count(Ok(sent)),
@@ -107,13 +112,13 @@ pub unsafe extern "C" fn sendto(
 
 /// # Safety
 /// **Caller**.
-unsafe fn recipient(name: *const sockaddr, len: socklen_t) -> Result<Option<(Ipv4Addr, u16)>> {
+unsafe fn recipient(name: *const sockaddr, len: socklen_t) -> Result<Option<Endpoint>> {
     if name.is_null() || len == 0 {
         return Ok(None);
     }
     // SAFETY: **Caller**.
     match unsafe { memory::read_name(name, len) }? {
-        Name::Inet(host, port) => Ok(Some((host, port))),
+        Name::Inet(host, port) => Ok(Some(Endpoint::v4(host, port))),
         Name::Unspecified => Ok(None),
     }
 }
@@ -131,7 +136,13 @@ pub unsafe extern "C" fn sendmsg(number: c_int, header: *const msghdr, flags: c_
         let to = unsafe { recipient(message.msg_name.cast(), message.msg_namelen) }?;
         // SAFETY: **Caller**.
         let pieces = unsafe { memory::pieces(message.msg_iov, message.msg_iovlen) }?;
-        transfer::send(number, &pieces, flags, to)
+        // SAFETY: **Caller**.
+        let control = unsafe { memory::bytes(message.msg_control, message.msg_controllen) };
+        let own = SendOptions {
+            to,
+            ..posix::own_of(control)?
+        };
+        transfer::send(number, &pieces, flags, own)
     });
     match ours.and_then(Result::transpose) {
         Some(Ok(sent)) => answer::count(Ok(sent)),
