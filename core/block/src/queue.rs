@@ -94,6 +94,11 @@ impl<K, C: Channel> Queue<K, C> {
         self.counters
     }
 
+    /// Whether there is room for one more request.
+    pub fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
     /// Takes a request and sends as much of it as the device takes.
     pub fn submit(&mut self, request: Request<K>, now: Instant) -> Admitted<K> {
         if let Err(failure) = self.check(&request) {

@@ -9,7 +9,10 @@ use sync::{Error, Result};
 use crate::{Tmpfs, options};
 use vfs::devices;
 use vfs::devices::Device;
-use vfs::{FileSystem, FileType, InodeRef, MountFlags, New, Path, device_number, mount};
+use vfs::{
+    FileSystem, FileType, InodeRef, LastComponent, MountFlags, New, Path, Walk, device_number,
+    mount, resolve_parent,
+};
 
 /// There is one /dev, however often it is mounted.
 static TREE: Once<Arc<Tmpfs>> = Once::new();
@@ -70,6 +73,11 @@ pub fn add_node(device: &Device) {
     if let Some(tree) = TREE.get().filter(|_| !device.name.is_empty()) {
         make_node(tree, device);
     }
+}
+
+/// Where the node of the name stands, whatever is mounted on /dev.
+pub fn place_of(name: &str) -> Result<LastComponent> {
+    resolve_parent(top(), name.as_bytes(), Walk::empty())
 }
 
 fn make_node(tree: &Tmpfs, device: &Device) {

@@ -184,7 +184,7 @@ fn lseek(call: Call<'_>) -> Outcome {
     let base = match call.uint(2) {
         SEEK_SET => 0,
         SEEK_CUR => *position as i64,
-        SEEK_END => inode()?.metadata()?.size as i64,
+        SEEK_END => open.size()? as i64,
         SEEK_DATA | SEEK_HOLE if inode()?.kind() == FileType::Directory => {
             return Err(Errno::EINVAL);
         }

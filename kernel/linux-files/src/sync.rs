@@ -82,18 +82,15 @@ fn sync_file_range(call: Call<'_>) -> Outcome {
         return Err(Errno::EINVAL);
     }
     match call.file(0)?.inode().map(|inode| inode.kind()) {
-        Some(FileType::Regular | FileType::Directory) => bring_out(&call, true),
+        Some(FileType::Regular | FileType::Directory | FileType::BlockDevice) => {
+            bring_out(&call, true)
+        }
         _ => Err(Errno::ESPIPE),
     }
 }
 
 fn bring_out(call: &Call<'_>, data_only: bool) -> Outcome {
-    let open = call.file(0)?;
-    let inode = open.inode().ok_or(Errno::EINVAL)?;
-    match inode.kind() {
-        FileType::Regular | FileType::Directory => inode.sync(data_only)?,
-        _ => return Err(Errno::EINVAL),
-    }
+    call.file(0)?.bring_out(data_only)?;
     Ok(0)
 }
 

@@ -12,7 +12,6 @@ use mm::io::{Sink, Source, UserRange};
 use sync::poll::Events;
 use sync::{Error, Result};
 use uring::{Buffers, Direction, Operation, Place, TimeoutFlags};
-use vfs::FileType;
 use vfs::file::OpenFile;
 use vfs::socket::{Blocking, Control, Message, MessageFlags, OptionName, OptionValue, Socket};
 
@@ -124,7 +123,7 @@ fn on_file(attempt: &Attempt<'_>, open: &Arc<OpenFile>) -> Result<i32> {
         }
         Operation::Connect { address, len } => connect_to(attempt, open, address, len),
         Operation::Shutdown { how } => Ok(answer(connect::shutdown_through(open, how))),
-        Operation::Fsync { is_data_only } => bring_out(open, is_data_only).map(|()| 0),
+        Operation::Fsync { is_data_only } => open.bring_out(is_data_only).map(|()| 0),
         _ => Err(Error::Invalid),
     }
 }
@@ -248,13 +247,5 @@ fn connect_to(attempt: &Attempt<'_>, open: &OpenFile, at: u64, len: u32) -> Resu
     match socket.option(OptionName::Error)? {
         OptionValue::PendingError(Some(error)) => Err(error),
         _ => Ok(0),
-    }
-}
-
-fn bring_out(open: &OpenFile, is_data_only: bool) -> Result<()> {
-    let inode = open.inode().ok_or(Error::Invalid)?;
-    match inode.kind() {
-        FileType::Regular | FileType::Directory => inode.sync(is_data_only),
-        _ => Err(Error::Invalid),
     }
 }

@@ -29,6 +29,9 @@ const FIGETBSZ: u32 = 2;
 const FICLONE: u32 = 0x4004_9409;
 /// Requests that only ask "are you a terminal?": their refusal is no lack of ours.
 const TERMINAL_REQUESTS: core::ops::RangeInclusive<u32> = 0x5401..=0x54ff;
+/// What disks are asked to learn that they are no optical drive, no flash chip and have no zones: their
+/// refusal is no lack either.
+const OTHER_DISKS_REQUESTS: [u32; 4] = [0x5331, 0x5395, 0x8004_1284, 0x8028_0215];
 
 fn ioctl(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
@@ -80,7 +83,8 @@ fn own(call: &Call<'_>, open: &OpenFile, request: u32) -> Outcome {
         .file
         .ioctl(open, request, call.arg(2))
         .map_err(Errno::from);
-    if outcome == Err(Errno::ENOTTY) && !TERMINAL_REQUESTS.contains(&request) {
+    let is_known = TERMINAL_REQUESTS.contains(&request) || OTHER_DISKS_REQUESTS.contains(&request);
+    if outcome == Err(Errno::ENOTTY) && !is_known {
         missing::count_option("ioctl", u64::from(request));
     }
     outcome

@@ -35,4 +35,5 @@ pub fn init() {
             make,
         });
     }
+    kernel_block::show_by(sys::block::refresh);
 }

@@ -9,7 +9,7 @@ const CALLS: u32 = 512;
 /// Causes that are neither calls nor softirqs.
 const OTHERS: usize = 4;
 /// Softirqs.
-pub(crate) const SOFTIRQS: usize = 6;
+pub(crate) const SOFTIRQS: usize = 7;
 /// All causes that are no calls, the softirqs last and in their order.
 const KINDS: [&str; OTHERS + SOFTIRQS] = [
     "leave",
@@ -19,6 +19,7 @@ const KINDS: [&str; OTHERS + SOFTIRQS] = [
     "timer",
     "net",
     "volume",
+    "block",
     "console",
     "async-io",
     "garbage",

@@ -23,6 +23,8 @@ pub enum Softirq {
     Net,
     /// A volume answered.
     Volume,
+    /// A disk ended something.
+    Block,
     /// The console has input, or room for output.
     Console,
     /// Files became ready whose owners hear of it by a signal.
@@ -32,10 +34,11 @@ pub enum Softirq {
 }
 
 impl Softirq {
-    const ALL: [Self; 6] = [
+    const ALL: [Self; 7] = [
         Self::Timer,
         Self::Net,
         Self::Volume,
+        Self::Block,
         Self::Console,
         Self::AsyncIo,
         Self::Garbage,

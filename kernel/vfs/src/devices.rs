@@ -59,6 +59,20 @@ pub fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
     (device.ok_or(Error::NoSuchDevice)?.open)(number, status)
 }
 
+/// How disks open, by their numbers: said once at boot by who has them.
+static OPEN_DISK: Once<Open> = Once::new();
+
+/// Says how disks open.
+pub fn open_disks_by(open: Open) {
+    OPEN_DISK.call_once(|| open);
+}
+
+/// Opens the disk, or the partition of one, with this number.
+pub fn open_disk(number: u64, status: StatusFlags) -> Result<FileRef> {
+    let open = OPEN_DISK.get().ok_or(Error::NoSuchDevice)?;
+    open(number, status)
+}
+
 /// The number of the device with this name.
 pub fn node_of(name: &str) -> Option<u64> {
     find(|device| device.name == name).map(|device| device_number(device.major, device.minors.0))

@@ -236,7 +236,7 @@ fn file_of(place: &Path, status: StatusFlags) -> Result<FileRef> {
     }
     match place.dentry.kind() {
         FileType::CharDevice => devices::open(inode.metadata()?.node, status),
-        FileType::BlockDevice => Err(Error::NoSuchDevice),
+        FileType::BlockDevice => devices::open_disk(inode.metadata()?.node, status),
         FileType::Fifo => open_fifo(inode, status),
         _ => Ok(inode.clone()),
     }

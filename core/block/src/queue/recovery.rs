@@ -17,6 +17,16 @@ impl<K, C: Channel> Queue<K, C> {
         self.is_broken || self.requests.iter().flatten().any(is_late)
     }
 
+    /// Whether the device broke the rules: nothing ends any more until it was started anew.
+    pub fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
+    /// What came with the requests that are on their way.
+    pub fn keeps(&self) -> impl Iterator<Item = &K> {
+        self.requests.iter().flatten().map(|way| &way.request.keep)
+    }
+
     /// The device has been stopped, and touches no memory any more.
     pub fn stop(&mut self) {
         self.channel.retire();

@@ -7,6 +7,7 @@
 use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
+use block::Parts;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
@@ -16,6 +17,7 @@ use net::Port;
 use sched::{Softirq, raise_numbered};
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
+use virtio_blk::VirtioBlk;
 use virtio_console::VirtioConsole;
 
 use super::messages::Messages;
@@ -62,6 +64,10 @@ fn start_pci(function: &pci::Function, transport: PciTransport) {
         Kind::Net => {
             let cpus = mach::cpu::count() as u16;
             Messages::route(function, net::interrupted, usize::from, cpus)
+        }
+        Kind::Block => {
+            let cpus = mach::cpu::count() as u16;
+            Messages::route(function, raise_numbered, |_| source as usize, cpus)
         }
         _ => Messages::route(function, raise_numbered, |_| source as usize, 1),
     };
@@ -156,6 +162,7 @@ fn line_interrupt(argument: usize) {
 fn softirq_of(kind: Kind) -> Option<Softirq> {
     match kind {
         Kind::Net => Some(Softirq::Net),
+        Kind::Block => Some(Softirq::Block),
         Kind::NineP => Some(Softirq::Volume),
         Kind::Console => Some(Softirq::Console),
         _ => None,
@@ -197,6 +204,7 @@ impl Interrupts {
 fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
     match transport.kind() {
         Kind::Net => start_net(transport, place.memory, interrupts),
+        Kind::Block => start_disk(transport, place, &interrupts),
         Kind::NineP => start_volume(transport, place),
         Kind::Console => start_console(transport, place),
         kind => klog!("no driver for {kind:?}"),
@@ -213,6 +221,18 @@ fn start_net(transport: Transport, memory: DmaMemory, interrupts: Interrupts) {
             net::attach_pairs(ports.collect(), Box::new(parts.control), Box::new(lead));
         }
         Err(error) => klog!("device virtio-net refused: {error:?}"),
+    }
+}
+
+/// One queue for each CPU that has an interrupt of its own for it.
+fn start_disk(transport: Transport, place: Place, interrupts: &Interrupts) {
+    let has_messages = matches!(interrupts, Interrupts::Messages(_));
+    match VirtioBlk::open(transport, place.memory, interrupts.count(), has_messages) {
+        Ok((device, channels)) => {
+            let control = Box::new(device);
+            kernel_block::attach(Parts { control, channels }, place.memory);
+        }
+        Err(error) => klog!("device virtio-blk refused: {error:?}"),
     }
 }
 

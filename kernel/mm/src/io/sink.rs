@@ -166,6 +166,28 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// The program's memory that takes the next bytes; `None` if none does. What stores them there
+    /// without us says so by [`skip`](Self::skip).
+    pub fn next_range(&self) -> Option<UserRange> {
+        let Place::User(ranges) = &self.place else {
+            return None;
+        };
+        ranges.left().find(|range| range.len != 0)
+    }
+
+    /// Passes `len` bytes over.
+    pub fn skip(&mut self, len: usize) {
+        self.done += match &mut self.place {
+            Place::User(ranges) => ranges.pass(len, |_, _| Ok(())).0,
+            Place::Kernel(buffer) => cut(buffer, len).len(),
+            Place::Nowhere(left) => {
+                let taken = len.min(*left);
+                *left -= taken;
+                taken
+            }
+        };
+    }
+
     /// Bytes that fit in front of the one at which `try_put` stopped.
     fn bytes_before_fault(&self) -> usize {
         match (&self.place, self.fault) {

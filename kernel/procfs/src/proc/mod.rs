@@ -8,6 +8,7 @@
 
 mod card;
 mod descriptors;
+pub mod disks;
 mod fail_nth;
 mod frames;
 mod guard;
@@ -102,6 +103,7 @@ pub fn make(_source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
         add(reasons::ENTRIES);
         add(card::ENTRIES);
         add(iommu::ENTRIES);
+        add(disks::ENTRIES);
         add(net::ENTRIES);
         add(net6::ENTRIES);
         add(stack_counters::ENTRIES);

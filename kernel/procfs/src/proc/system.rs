@@ -213,7 +213,10 @@ fn devices(text: &mut Text) -> Result {
         .iter()
         .try_for_each(|(major, name)| writeln!(text, "{major:3} {name}"))?;
     text.push_str("\nBlock devices:\n");
-    Ok(())
+    match kernel_block::disks().next() {
+        Some(_) => writeln!(text, "{:3} virtblk", kernel_block::MAJOR),
+        None => Ok(()),
+    }
 }
 
 fn swaps(text: &mut Text) -> Result {

@@ -1,5 +1,6 @@
 //! /sys: the few facts about the machine that server programs look for (sysfs(5)).
 
+pub mod block;
 mod iommu_groups;
 mod node;
 mod pci;

@@ -109,6 +109,13 @@ pub trait File: Send + Sync {
     /// The current program gave up one of its descriptors, others may be left.
     fn flush(&self) {}
 
+    /// Brings what was written to the medium, for what keeps data and is no inode: a disk.
+    ///
+    /// Errors: `Invalid` for what keeps none.
+    fn bring_out(&self) -> Result<()> {
+        Err(Error::Invalid)
+    }
+
     /// Its bytes as pages that can be mapped; `None` where it has none.
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
         None

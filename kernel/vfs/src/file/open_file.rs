@@ -140,6 +140,28 @@ impl OpenFile {
         }
     }
 
+    /// Where it ends: a disk's node knows nothing of the disk's size.
+    ///
+    /// Errors: `NotSeekable` for what has no name.
+    pub fn size(&self) -> Result<u64> {
+        let inode = self.inode().ok_or(Error::NotSeekable)?;
+        match inode.kind() {
+            FileType::BlockDevice => Ok(self.file.metadata()?.size),
+            _ => Ok(inode.metadata()?.size),
+        }
+    }
+
+    /// fsync(2), and with `data_only` fdatasync(2).
+    ///
+    /// Errors: `Invalid` for what keeps no data.
+    pub fn bring_out(&self, data_only: bool) -> Result<()> {
+        let inode = self.inode().ok_or(Error::Invalid)?;
+        match inode.kind() {
+            FileType::Regular | FileType::Directory => inode.sync(data_only),
+            _ => self.file.bring_out(),
+        }
+    }
+
     /// The status flags now.
     pub fn flags(&self) -> StatusFlags {
         StatusFlags::from_bits_retain(self.flags.load(Ordering::Relaxed))

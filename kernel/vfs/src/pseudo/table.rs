@@ -90,6 +90,13 @@ impl Table {
         self.specials.lock().extend_from_slice(specials);
     }
 
+    /// Adds such files in place of those whose paths are `replaced`.
+    pub fn replace_specials(&self, replaced: fn(&str) -> bool, specials: &[Special]) {
+        let mut known = self.specials.lock();
+        known.retain(|special| !replaced(special.path));
+        known.extend_from_slice(specials);
+    }
+
     /// What is at `path`, on the device of this number.
     pub fn find(&'static self, device: u64, path: &str) -> Result<InodeRef> {
         let entries = self.entries.lock();

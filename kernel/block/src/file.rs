@@ -1,0 +1,184 @@
+//! A disk, or a partition of one, that is open.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering};
+
+use block::{Durability, SECTOR_BYTES, SectorRange};
+use mm::io::{Sink, Source, partial};
+use sync::{Error, Result};
+use vfs::file::{File, FileRef, OpenFile, StatusFlags};
+use vfs::{FileType, Metadata, device_number, device_parts};
+
+use crate::disk::Disk;
+use crate::nodes::{MAJOR, MINORS, minor};
+use crate::partition::Partition;
+use crate::{buffered, direct, disks, requests};
+
+/// What is open.
+pub(crate) struct DiskFile {
+    pub disk: Arc<Disk>,
+    pub partition: Option<Arc<Partition>>,
+    /// Failures of flushes that were told through this file.
+    told_failures: AtomicU64,
+}
+
+/// Opens what has this number.
+pub(crate) fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
+    let (major, minor) = device_parts(number);
+    if major != MAJOR {
+        return Err(Error::NoSuchDevice);
+    }
+    let disk = disks().nth((minor / MINORS) as usize);
+    let disk = disk.ok_or(Error::NoSuchDevice)?.clone();
+    let partition = match minor % MINORS {
+        0 => None,
+        number => {
+            let mut all = disk.partitions().into_iter();
+            let found = all.find(|partition| u32::from(partition.number) == number);
+            Some(found.ok_or(Error::NoSuchDevice)?)
+        }
+    };
+    let limits = disk.refresh();
+    if limits.is_read_only && status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR) {
+        return Err(Error::AccessDenied);
+    }
+    Ok(Arc::new(DiskFile {
+        told_failures: AtomicU64::new(disk.flush_failures()),
+        disk,
+        partition,
+    }))
+}
+
+impl DiskFile {
+    /// Where on the disk it lies.
+    pub(crate) fn sectors(&self) -> SectorRange {
+        match &self.partition {
+            Some(partition) => partition.sectors,
+            None => SectorRange {
+                first: 0,
+                count: self.disk.limits().sectors,
+            },
+        }
+    }
+
+    /// Bytes.
+    pub(crate) fn size(&self) -> u64 {
+        self.sectors().bytes()
+    }
+
+    /// Bytes from `offset` to the end, and where on the disk they begin.
+    fn rest(&self, offset: u64) -> (u64, u64) {
+        let sectors = self.sectors();
+        let left = sectors.bytes().saturating_sub(offset);
+        (
+            sectors.first * SECTOR_BYTES + offset.min(sectors.bytes()),
+            left,
+        )
+    }
+
+    /// Whether a direct transfer may be of these bytes.
+    fn check_direct(&self, offset: u64, len: usize) -> Result<()> {
+        let block = u64::from(self.disk.limits().block_bytes);
+        match offset.is_multiple_of(block) && (len as u64).is_multiple_of(block) {
+            true => Ok(()),
+            false => Err(Error::Invalid),
+        }
+    }
+}
+
+fn is_direct(open: &OpenFile) -> bool {
+    open.flags().contains(StatusFlags::DIRECT)
+}
+
+impl File for DiskFile {
+    fn is_seekable(&self) -> bool {
+        true
+    }
+
+    fn read_at(&self, open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
+        let move_some = match is_direct(open) {
+            true => {
+                self.check_direct(offset, to.remaining())?;
+                direct::read
+            }
+            false => buffered::read,
+        };
+        let (mut at, mut left) = self.rest(offset);
+        let mut done = 0;
+        while left != 0 && to.remaining() != 0 {
+            let len = left.min(to.remaining() as u64);
+            let count = match move_some(&self.disk, at, len, to) {
+                Ok(count) => count,
+                Err(error) => return partial(done, error),
+            };
+            if count == 0 {
+                break;
+            }
+            (at, left, done) = (at + count as u64, left - count as u64, done + count);
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
+        let move_some = match is_direct(open) {
+            true => {
+                self.check_direct(offset, from.remaining())?;
+                direct::write
+            }
+            false => buffered::write,
+        };
+        let durability = match open.flags().contains(StatusFlags::DSYNC) {
+            true => Durability::Forced,
+            false => Durability::Volatile,
+        };
+        let (mut at, mut left) = self.rest(offset);
+        if left == 0 && from.remaining() != 0 {
+            return Err(Error::NoSpace);
+        }
+        let mut done = 0;
+        while left != 0 && from.remaining() != 0 {
+            let len = left.min(from.remaining() as u64);
+            let count = match move_some(&self.disk, (at, len), durability, from) {
+                Ok(count) => count,
+                Err(error) => return partial(done, error),
+            };
+            (at, left, done) = (at + count as u64, left - count as u64, done + count);
+        }
+        Ok(done)
+    }
+
+    /// A flush that failed since this file last told of it failed also for its writes.
+    fn bring_out(&self) -> Result<()> {
+        let flushed = self.disk.flush();
+        let failures = self.disk.flush_failures();
+        let told = self.told_failures.swap(failures, Ordering::AcqRel);
+        flushed?;
+        match told == failures {
+            true => Ok(()),
+            false => Err(Error::Io),
+        }
+    }
+
+    fn ioctl(&self, open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
+        requests::answer(self, open, request, argument)
+    }
+
+    fn metadata(&self) -> Result<Metadata> {
+        let mut metadata = Metadata::anonymous(FileType::BlockDevice);
+        let number = self.partition.as_ref().map_or(0, |part| part.number);
+        metadata.node = device_number(MAJOR, minor(self.disk.number(), number));
+        metadata.size = self.size();
+        Ok(metadata)
+    }
+
+    fn label(&self) -> String {
+        let name = self.partition.as_ref().map(|part| part.name);
+        format!("/dev/{}", name.unwrap_or(self.disk.name()))
+    }
+
+    fn as_any(&self) -> &dyn core::any::Any {
+        self
+    }
+}

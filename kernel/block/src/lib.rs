@@ -1,0 +1,115 @@
+//! Disks as files: /dev/vda, and /dev/vda1 for a partition of it.
+//!
+//! ```text
+//! file.rs  an open disk: positions, ends, fsync     requests.rs  what ioctl(2) asks
+//!    ├── direct.rs     O_DIRECT: the program's own pages are told to the device
+//!    └── buffered.rs   everything else, by way of pages of the kernel's
+//!          └── transfer.rs   pages become spans, or are copied where an IOMMU translates
+//!                └── disk.rs   a request goes to a queue, its thread sleeps until it is over
+//!                      └── block::Queue, block::Channel   the device's driver
+//! ```
+//!
+//! The thread that asks sends by itself, to the queue of its CPU. The interrupt's softirq takes what has
+//! ended and wakes the thread whose request it is, and no other. The thread itself watches
+//! the clock: when its request takes too long it stops the device and starts it anew
+//! ([`recovery`]).
+//!
+//! Nothing is cached: a write has reached the device when it returns, and fsync(2) empties the
+//! device's own cache. A write that begins or ends inside of a block reads the block first, and such
+//! writes exclude all other buffered ones of the disk. Direct writes exclude nothing.
+//!
+//! Lock order: `buffered`, then `control`, then spin locks: a lane, then a request's outcome.
+//!
+//! Not here: mapping a disk's bytes into memory; a cache of pages; disks of programs.
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod buffered;
+mod direct;
+mod disk;
+mod file;
+mod nodes;
+mod outcome;
+mod partition;
+mod recovery;
+mod requests;
+mod scan;
+mod transfer;
+
+use alloc::sync::Arc;
+
+use block::Parts;
+use mach::klog;
+use mach::mem::DmaMemory;
+use mach::sync::Once;
+use sched::{Softirq, Work, register_softirq};
+
+pub use disk::Disk;
+pub use nodes::{MAJOR, MINORS};
+pub use partition::Partition;
+
+/// Disks of a machine at most: as many as letters name.
+const DISKS_MAX: usize = 16;
+
+/// The disks are the machine's, and found at boot.
+static DISKS: [Once<Arc<Disk>>; DISKS_MAX] = [const { Once::new() }; DISKS_MAX];
+
+/// Once at boot.
+pub fn init() {
+    vfs::devices::open_disks_by(file::open);
+    let work = Work {
+        run: complete_all,
+        poll: || false,
+        // An end raises an interrupt as soon as a command is sent.
+        prepare_idle: || true,
+    };
+    register_softirq(Softirq::Block, work);
+}
+
+/// All disks, `vda` first.
+pub fn disks() -> impl Iterator<Item = &'static Arc<Disk>> {
+    DISKS.iter().map_while(Once::get)
+}
+
+/// Who shows disks and partitions, and hears of their changes; said once at boot.
+static SHOW: Once<fn()> = Once::new();
+
+/// Says who is to hear that disks or partitions have changed.
+pub fn show_by(show: fn()) {
+    SHOW.call_once(|| show);
+}
+
+/// Disks or partitions have changed.
+fn changed() {
+    if let Some(show) = SHOW.get() {
+        show();
+    }
+}
+
+/// Takes a device, whose interrupts raise [`Softirq::Block`] and whose memory is `memory`; at boot. Its
+/// partitions are read at once.
+pub fn attach(parts: Parts, memory: DmaMemory) {
+    let number = disks().count();
+    let Some(place) = DISKS.get(number) else {
+        klog!("disk beyond the {DISKS_MAX}th is left alone");
+        return;
+    };
+    let disk = place.call_once(|| Disk::new(number, parts, memory));
+    nodes::add(disk.name(), nodes::minor(number, 0));
+    let limits = disk.limits();
+    klog!(
+        "disk {} sectors={} block={} queues={}",
+        disk.name(),
+        limits.sectors,
+        limits.block_bytes,
+        disk.lanes()
+    );
+    scan::read_at_boot(disk);
+    changed();
+}
+
+fn complete_all() {
+    disks().for_each(|disk| disk.complete());
+}
