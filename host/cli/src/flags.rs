@@ -8,8 +8,10 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use qemu::{Forward, Protocol};
 
+mod disk;
 mod ip;
 
+pub use disk::DiskFlag;
 pub use ip::Ip;
 
 /// Runs unmodified Linux programs on Sietch, each in a virtual machine of its own.
@@ -132,6 +134,9 @@ pub struct RunFlags {
     /// Mount a folder of the host in the machine
     #[arg(short = 'v', long = "volume", value_name = "HOST:GUEST[:ro|:host]")]
     pub volume: Vec<Mount>,
+    /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on
+    #[arg(long, value_name = "FILE[,format=raw|qcow2][,ro]")]
+    pub disk: Vec<DiskFlag>,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
     pub accel: AccelFlag,

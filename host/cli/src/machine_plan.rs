@@ -8,14 +8,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use qemu::{
-    Accel, Board, CommandLine, Machine, Net, Nic, Owners, PROFILE_START, PROFILE_START_WAITS,
+    Accel, Board, CommandLine, Disk, Machine, Net, Nic, Owners, PROFILE_START, PROFILE_START_WAITS,
     Stdio, Volume,
 };
 
 use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{
-    AccelFlag, BoardFlag, BypassFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags,
+    AccelFlag, BoardFlag, BypassFlag, DiskFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags,
 };
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
@@ -306,6 +306,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         forwarder: qemu::passt::forwarder(&net(flags), &forwards),
         forwards,
         volumes,
+        disks: disks(flags)?,
         stdio: match plan.console {
             Console::Serial { .. } => Stdio::Serial,
             Console::Streams(_) => Stdio::Ports,
@@ -313,6 +314,23 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         plugin: None,
         state: state.into(),
     })
+}
+
+/// The disks that `flags` ask for.
+fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
+    let disk = |disk: &DiskFlag| {
+        let file = std::fs::canonicalize(&disk.file).map_err(|_| Failure::NoSuchPath {
+            path: disk.file.clone(),
+            flag: "--disk",
+        })?;
+        Ok(Disk {
+            file,
+            format: disk.format,
+            read_only: disk.read_only,
+            bad_sector: disk.bad_sector,
+        })
+    };
+    flags.disk.iter().map(disk).collect()
 }
 
 /// Where owners are kept: a host's ordinary user cannot give a file to anybody else, so

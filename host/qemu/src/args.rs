@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol, Stdio, Volume};
+use crate::machine::{Board, Disk, Forward, Forwarder, Machine, Net, Nic, Protocol, Stdio, Volume};
 use crate::program::Acceleration;
 use crate::{passt, streams, tap};
 
@@ -67,6 +67,9 @@ impl Machine {
         self.add_network(&mut args);
         for volume in &self.volumes {
             self.add_volume(&mut args, volume);
+        }
+        for (number, disk) in self.disks.iter().enumerate() {
+            self.add_disk(&mut args, number, disk);
         }
         args.0
     }
@@ -216,6 +219,39 @@ impl Machine {
         }
     }
 
+    fn add_disk(&self, args: &mut Args, number: usize, disk: &Disk) {
+        let path = escaped(&disk.file.to_string_lossy());
+        let file = match disk.bad_sector {
+            None => format!("file.driver=file,file.filename={path}"),
+            Some(sector) => {
+                let fault = |number: usize, event: &str| {
+                    let fault = format!("file.inject-error.{number}");
+                    format!(",{fault}.event={event},{fault}.sector={sector}")
+                };
+                let faults = fault(0, "read_aio") + &fault(1, "write_aio");
+                format!(
+                    "file.driver=blkdebug,file.image.driver=file,file.image.filename={path}{faults}"
+                )
+            }
+        };
+        let access = if disk.read_only { ",read-only=on" } else { "" };
+        let driver = disk.format.driver();
+        args.pair(
+            "-blockdev",
+            format!("driver={driver},node-name=disk{number},discard=unmap{access},{file}"),
+        );
+        let device = match self.board {
+            Board::Q35 => format!(
+                "virtio-blk-pci,disable-legacy=on,num-queues={cpus},vectors={vectors}",
+                cpus = self.cpus,
+                vectors = u16::from(self.cpus) + 1
+            ),
+            Board::Microvm => "virtio-blk-device".into(),
+        };
+        let behind = self.behind_iommu();
+        args.pair("-device", format!("{device},drive=disk{number}{behind}"));
+    }
+
     fn add_volume(&self, args: &mut Args, volume: &Volume) {
         let Volume {
             tag,
@@ -329,6 +365,7 @@ mod tests {
             forwards: vec![],
             forwarder: Forwarder::Qemu,
             volumes: vec![],
+            disks: vec![],
             stdio: Stdio::Serial,
             plugin: None,
             state: "/s,t".into(),
@@ -407,6 +444,28 @@ mod tests {
         assert_eq!(behind.collect::<Vec<_>>(), [true; 3], "{devices:?}");
         let without = args_of(false).join(" ");
         assert!(!without.contains("iommu"), "{without}");
+    }
+
+    #[test]
+    fn a_disk_has_a_queue_for_each_cpu_and_tests_may_spoil_a_sector() {
+        let disk = Disk {
+            file: "/d,isk".into(),
+            format: crate::DiskFormat::Qcow2,
+            read_only: true,
+            bad_sector: Some(9),
+        };
+        let machine = Machine {
+            cpus: 3,
+            disks: vec![disk],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        let file = "file.driver=blkdebug,file.image.driver=file,file.image.filename=/d,,isk,";
+        let drive = "driver=qcow2,node-name=disk0,discard=unmap,read-only=on,";
+        assert!(args.contains(&format!("{drive}{file}")), "{args}");
+        assert!(args.contains("inject-error.1.event=write_aio,"), "{args}");
+        let device = "virtio-blk-pci,disable-legacy=on,num-queues=3,vectors=4,drive=disk0";
+        assert!(args.contains(device), "{args}");
     }
 
     #[test]

@@ -39,6 +39,8 @@ pub struct Machine {
     pub forwarder: Forwarder,
     /// Folders of the host that the machine can mount.
     pub volumes: Vec<Volume>,
+    /// Files of the host that are disks of the machine.
+    pub disks: Vec<Disk>,
     /// How the program's input and output reach the host.
     pub stdio: Stdio,
     /// A plugin of QEMU's translator, with its arguments as `-plugin` takes them.
@@ -180,6 +182,39 @@ pub enum Protocol {
     Tcp,
     /// UDP.
     Udp,
+}
+
+/// A file of the host that the machine sees as a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// The file.
+    pub file: PathBuf,
+    /// What is in it.
+    pub format: DiskFormat,
+    /// Whether the machine may only read it.
+    pub read_only: bool,
+    /// For tests: a sector that can be neither read nor written.
+    pub bad_sector: Option<u64>,
+}
+
+/// How a file holds a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiskFormat {
+    /// Byte for byte.
+    #[default]
+    Raw,
+    /// As QEMU's own format has it.
+    Qcow2,
+}
+
+impl DiskFormat {
+    /// QEMU's name for it.
+    pub(crate) fn driver(self) -> &'static str {
+        match self {
+            Self::Raw => "raw",
+            Self::Qcow2 => "qcow2",
+        }
+    }
 }
 
 /// A folder of the host that the machine sees live through virtio-9p.
