@@ -67,6 +67,9 @@ needs_test() {
 	/usr/share/bochs/BIOS-bochs-latest bochsbios
 	/usr/share/bochs/VGABIOS-lgpl-latest vgabios
 	script bsdutils
+	fio fio
+	sfdisk fdisk
+	mkfs.ext4 e2fsprogs
 	NEEDS
 }
 needs_long() { needs_suites; }

@@ -38,6 +38,7 @@ mod connections;
 mod counters;
 mod datagrams;
 mod deafness;
+mod disks;
 mod etcd;
 mod exchanged;
 mod exhaustion;
@@ -174,6 +175,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         redis::TESTS,
         once(setup, Cpus::One, umem::TESTS),
         volume::TESTS,
+        ours(setup, disks::TESTS),
+        ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         once(setup, Cpus::One, cards::TESTS),
         once(setup, Cpus::One, iommu::TESTS),
         once(setup, Cpus::Several, vfio::TESTS),

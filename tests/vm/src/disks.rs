@@ -1,0 +1,183 @@
+//! Disks (`sietch run --disk`) under Debian's programs.
+
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use crate::Test;
+use crate::guest::{BOOT_PATIENCE, Setup};
+use crate::status::expect_status;
+use crate::userland;
+use crate::volume::Folder;
+
+/// The tests, for one CPU and for several.
+pub const TESTS: &[Test] = &[
+    (
+        "fio reads from a disk what it wrote, by pread and by io_uring",
+        |setup| {
+            let disk = Image::new("fio", 32 << 20)?;
+            passes(setup, &[&disk.flag("")], FIO)
+        },
+    ),
+    (
+        "a disk moves bytes of any length from and to any memory",
+        bytes,
+    ),
+];
+
+/// What one CPU more or less changes nothing of.
+pub const TESTS_ONCE: &[Test] = &[
+    (
+        "Debian's sfdisk, blkid, mkfs.ext4, e2fsck and iostat know a disk",
+        tools,
+    ),
+    (
+        "a sector that the host cannot read is EIO, and its neighbours are not",
+        bad_sector,
+    ),
+    (
+        "a disk behind an IOMMU moves its bytes by copies",
+        |setup| {
+            let disk = Image::new("iommu", 4 << 20)?;
+            passes(setup, &["--iommu", "--disk", &disk.name()], BYTES)
+        },
+    ),
+    ("a disk that is read-only opens for reading only", |setup| {
+        let disk = Image::new("ro", 4 << 20)?;
+        passes(setup, &[&disk.flag(",ro")], READ_ONLY)
+    }),
+];
+
+const FIO: &str = "set -e
+for engine in psync io_uring; do
+  fio --name=it --filename=/dev/vda --thread --direct=1 --rw=randrw --bs=4k --size=2m \\
+    --io_size=2m --verify=crc32c --iodepth=8 --ioengine=$engine > /tmp/log 2>&1 ||
+    { cat /tmp/log; exit 1; }
+  grep -q 'err= 0' /tmp/log
+done
+fio --name=it --filename=/dev/vda --thread --rw=write --bs=7k --size=700k --fsync=10 \\
+  --verify=md5 --ioengine=psync > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
+
+/// Direct and buffered transfers see each other's bytes; odd ones change no neighbour.
+const BYTES: &str = "set -e
+at() { dd if=/dev/vda bs=1 skip=$1 count=$2 2> /dev/null; }
+head -c 1100000 /dev/urandom > /tmp/r
+dd if=/tmp/r of=/dev/vda bs=3000 conv=notrunc,fsync 2> /dev/null
+head -c 1100000 /dev/vda | cmp - /tmp/r
+dd if=/dev/vda of=/tmp/s bs=512k count=2 iflag=direct 2> /dev/null
+head -c 1048576 /tmp/r | cmp - /tmp/s
+dd if=/tmp/s of=/dev/vda bs=64k seek=24 oflag=direct,dsync conv=notrunc 2> /dev/null
+dd if=/dev/vda bs=64k skip=24 count=16 iflag=direct 2> /dev/null | cmp - /tmp/s
+printf hello | dd of=/dev/vda bs=1 seek=510 conv=notrunc 2> /dev/null
+test \"$(at 510 5)\" = hello
+cmp -n 510 /dev/vda /tmp/r; cmp -i 515 -n 100000 /dev/vda /tmp/r
+! dd if=/dev/vda of=/dev/null bs=100 count=1 iflag=direct 2> /tmp/log
+grep -q 'Invalid argument' /tmp/log
+size=$(blockdev --getsize64 /dev/vda)
+printf 0123456789 > /tmp/t
+! dd if=/tmp/t of=/dev/vda bs=1 seek=$((size - 4)) conv=notrunc 2> /tmp/log
+grep -q 'No space left' /tmp/log
+test \"$(tail -c 4 /dev/vda)\" = 0123; test $(at $size 1 | wc -c) = 0
+sync /dev/vda; blockdev --flushbufs /dev/vda";
+
+const TOOLS: &str = "set -e
+test $(blockdev --getsize64 /dev/vda) = 67108864; test $(blockdev --getss /dev/vda) = 512
+test $(blockdev --getro /dev/vda) = 0; test $(cat /sys/block/vda/size) = 131072
+grep -q ' vda$' /proc/partitions; grep -q '^ *254 *0 vda ' /proc/diskstats
+printf 'label: gpt\\nsize=40M\\nsize=10M, type=swap\\n' | sfdisk -q /dev/vda
+test -b /dev/vda1; test -b /dev/vda2; test $(cat /sys/block/vda/vda2/size) = 20480
+test $(blockdev --getsize64 /dev/vda1) = 41943040
+mkfs.ext4 -q /dev/vda1; e2fsck -fn /dev/vda1 > /tmp/log 2>&1
+test $(blkid -p -o value -s TYPE /dev/vda1) = ext4
+lsblk -n -o NAME,TYPE | grep -q 'vda1 *part'
+exec 3< /dev/vda1; ! blockdev --rereadpt /dev/vda 2> /tmp/log; grep -q busy /tmp/log
+exec 3<&-; blockdev --rereadpt /dev/vda
+printf 'label: dos\\nsize=20M\\n' | sfdisk -q --wipe always /dev/vda
+test -b /dev/vda1; ! test -e /dev/vda2
+blkdiscard -o 33554432 -l 1048576 /dev/vda; blkdiscard -z -o 34603008 -l 1048576 /dev/vda
+cmp -i 34603008:0 -n 1048576 /dev/vda /dev/zero
+iostat -x vda | grep -q '^vda '
+printf SIETCH | dd of=/dev/vda bs=1 seek=60000000 conv=notrunc,fsync 2> /dev/null";
+
+const BAD_SECTOR: &str = "set -e
+dd if=/dev/vda of=/dev/null bs=4k count=4 iflag=direct 2> /dev/null
+! dd if=/dev/vda of=/dev/null bs=4k skip=8 count=1 iflag=direct 2> /tmp/log
+grep -q 'Input/output error' /tmp/log
+! dd if=/dev/vda of=/dev/null bs=1 skip=33300 count=1 2> /tmp/log
+grep -q 'Input/output error' /tmp/log
+! dd if=/dev/zero of=/dev/vda bs=4k seek=8 count=1 oflag=direct conv=notrunc 2> /tmp/log
+grep -q 'Input/output error' /tmp/log
+dd if=/dev/vda of=/dev/null bs=4k skip=9 count=4 iflag=direct 2> /dev/null
+dd if=/dev/zero of=/dev/vda bs=4k seek=9 count=1 conv=notrunc,fsync 2> /dev/null";
+
+const READ_ONLY: &str = "set -e
+test $(blockdev --getro /dev/vda) = 1; test $(cat /sys/block/vda/ro) = 1
+head -c 4096 /dev/vda | cmp -n 4096 - /dev/zero
+! dd if=/dev/zero of=/dev/vda bs=512 count=1 2> /tmp/log; grep -q 'Permission denied' /tmp/log";
+
+fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
+    let mut args = vec!["--net", "none"];
+    args.extend_from_slice(userland::FOLDERS);
+    args.extend_from_slice(&["--volume", "/sbin:/sbin:ro"]);
+    args.extend_from_slice(flags);
+    let script = format!("PATH=$PATH:/usr/sbin\n{script}");
+    args.extend_from_slice(&["/bin/bash", "-c", &script]);
+    expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
+}
+
+fn bytes(setup: &Setup) -> Result<(), String> {
+    let disk = Image::new("bytes", 4 << 20)?;
+    passes(setup, &[&disk.flag("")], BYTES)?;
+    disk.expect_at(510, b"hello")
+}
+
+fn tools(setup: &Setup) -> Result<(), String> {
+    let disk = Image::new("tools", 64 << 20)?;
+    passes(setup, &[&disk.flag("")], TOOLS)?;
+    disk.expect_at(60_000_000, b"SIETCH")?;
+    disk.expect_at(510, &[0x55, 0xaa])
+}
+
+fn bad_sector(setup: &Setup) -> Result<(), String> {
+    let disk = Image::new("bad", 4 << 20)?;
+    passes(setup, &[&disk.flag(",bad-sector=65")], BAD_SECTOR)
+}
+
+/// A file that is a disk, removed afterwards.
+struct Image {
+    file: PathBuf,
+    _folder: Folder,
+}
+
+impl Image {
+    fn new(name: &str, bytes: u64) -> Result<Self, String> {
+        let folder = Folder::new(&format!("disk-{name}"))?;
+        let file = folder.0.join("disk.img");
+        let made = File::create(&file).and_then(|file| file.set_len(bytes));
+        made.map_err(|error| format!("{file:?}: {error}"))?;
+        Ok(Self {
+            file,
+            _folder: folder,
+        })
+    }
+
+    fn name(&self) -> String {
+        self.file.to_string_lossy().into_owned()
+    }
+
+    fn flag(&self, more: &str) -> String {
+        format!("--disk={}{more}", self.name())
+    }
+
+    /// Whether the host finds these bytes there.
+    fn expect_at(&self, at: u64, wanted: &[u8]) -> Result<(), String> {
+        let mut found = vec![0; wanted.len()];
+        fs::File::open(&self.file)
+            .and_then(|file| file.read_exact_at(&mut found, at))
+            .map_err(|error| error.to_string())?;
+        match found == wanted {
+            true => Ok(()),
+            false => Err(format!("the host finds {found:?} at {at}")),
+        }
+    }
+}
