@@ -88,9 +88,6 @@ pub(crate) fn read(disk: &Disk, at: u64, len: u64, to: &mut Sink<'_>) -> Result<
             Ok(count) => done += count,
             Err(error) => return mm::io::partial(done, error),
         }
-        if done < first + len && to.remaining() == 0 {
-            break;
-        }
     }
     Ok(done)
 }

@@ -15,9 +15,8 @@ use sync::{Error, Result};
 
 use crate::disk::Disk;
 use crate::nodes;
-use crate::outcome::Memory;
 use crate::partition::Partition;
-use crate::transfer::{Segment, lend, move_pages};
+use crate::transfer::{Segment, move_pages, read_pages_at_boot};
 
 /// At boot a table is waited for so long.
 const BOOT_PATIENCE: Duration = Duration::from_secs(2);
@@ -26,13 +25,7 @@ const BOOT_PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) fn read_at_boot(disk: &Disk) {
     let until = mach::time::now() + BOOT_PATIENCE;
     let found = find(disk, &mut |first, segments| {
-        let count = crate::transfer::bytes_of(segments) as u64 / SECTOR_BYTES;
-        let Ok(Some((spans, lent))) = lend(segments) else {
-            return false;
-        };
-        let (sectors, memory) = (SectorRange { first, count }, Memory::Lent(lent));
-        let ended = disk.run_at_boot(Operation::Read, sectors, spans, memory, until);
-        ended.is_some_and(|(result, _)| result.is_ok())
+        read_pages_at_boot(disk, first, segments, until).is_ok()
     });
     replace(disk, found);
 }

@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use base::PAGE_BYTES;
+use base::{Instant, PAGE_BYTES};
 use block::{Done, Operation, SECTOR_BYTES, SectorRange};
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
 use mach::mem::fallible::TryGrow;
@@ -15,7 +15,7 @@ use mach::mem::{Page, Pinned};
 use sync::{Error, Result};
 
 use crate::disk::{Disk, error_of};
-use crate::outcome::Memory;
+use crate::outcome::{Ended, Memory};
 
 /// Bytes of a copy, which lie together.
 const COPY_BYTES: usize = 64 << 10;
@@ -38,12 +38,48 @@ pub(crate) fn move_pages(
     first: u64,
     segments: &[Segment],
 ) -> Result<()> {
+    move_pages_by(
+        disk,
+        operation,
+        first,
+        segments,
+        &mut |sectors, spans, memory| Some(disk.run(operation, sectors, spans, memory)),
+    )
+}
+
+/// The same at boot, where no thread can sleep yet, until then.
+pub(crate) fn read_pages_at_boot(
+    disk: &Disk,
+    first: u64,
+    segments: &[Segment],
+    until: Instant,
+) -> Result<()> {
+    let operation = Operation::Read;
+    move_pages_by(
+        disk,
+        operation,
+        first,
+        segments,
+        &mut |sectors, spans, memory| disk.run_at_boot(operation, sectors, spans, memory, until),
+    )
+}
+
+/// Sends a request and sees to its end; `None` if that did not come.
+type Run<'a> = &'a mut dyn FnMut(SectorRange, Vec<Span>, Memory) -> Option<Ended>;
+
+fn move_pages_by(
+    disk: &Disk,
+    operation: Operation,
+    first: u64,
+    segments: &[Segment],
+    run: Run<'_>,
+) -> Result<()> {
     let count = bytes_of(segments) as u64 / SECTOR_BYTES;
     let Some((spans, lent)) = lend(segments)? else {
-        return copy(disk, operation, first, segments);
+        return copy(disk, operation, first, segments, run);
     };
     let sectors = SectorRange { first, count };
-    let (result, _) = disk.run(operation, sectors, spans, Memory::Lent(lent));
+    let (result, _) = run(sectors, spans, Memory::Lent(lent)).ok_or(Error::Io)?;
     settle(result.map_err(error_of)?);
     Ok(())
 }
@@ -56,10 +92,10 @@ fn settle(done: Done) {
 }
 
 /// Memory as the device is told of it, and what keeps it.
-pub(crate) type Lent = (Vec<Span>, Vec<Pinned<()>>);
+type Lent = (Vec<Span>, Vec<Pinned<()>>);
 
 /// The segments as the device sees them; `None` where it does not.
-pub(crate) fn lend(segments: &[Segment]) -> Result<Option<Lent>> {
+fn lend(segments: &[Segment]) -> Result<Option<Lent>> {
     let (mut spans, mut lent) = (Vec::new(), Vec::new());
     spans.make_room(segments.len())?;
     lent.make_room(segments.len())?;
@@ -75,7 +111,13 @@ pub(crate) fn lend(segments: &[Segment]) -> Result<Option<Lent>> {
 }
 
 /// By way of memory that is the device's.
-fn copy(disk: &Disk, operation: Operation, first: u64, segments: &[Segment]) -> Result<()> {
+fn copy(
+    disk: &Disk,
+    operation: Operation,
+    first: u64,
+    segments: &[Segment],
+    run: Run<'_>,
+) -> Result<()> {
     let total = bytes_of(segments);
     let mut done = 0;
     while done < total {
@@ -104,7 +146,8 @@ fn copy(disk: &Disk, operation: Operation, first: u64, segments: &[Segment]) -> 
         let mut spans = Vec::new();
         spans.make_room(1)?;
         spans.push(span);
-        let (result, memory) = disk.run(operation, sectors, spans, Memory::Copied(memory));
+        let ended = run(sectors, spans, Memory::Copied(memory));
+        let (result, memory) = ended.ok_or(Error::Io)?;
         // The request is over, so the device is done with it, or was stopped.
         let Memory::Copied(memory) = memory else {
             return Err(Error::Io);

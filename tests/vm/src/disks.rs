@@ -99,6 +99,10 @@ cmp -i 34603008:0 -n 1048576 /dev/vda /dev/zero
 iostat -x vda | grep -q '^vda '
 printf SIETCH | dd of=/dev/vda bs=1 seek=60000000 conv=notrunc,fsync 2> /dev/null";
 
+/// The next machine finds the partitions by itself.
+const NEXT_BOOT: &str = "set -e
+test -b /dev/vda1; test $(cat /sys/block/vda/vda1/size) = 40960; ! test -e /dev/vda2";
+
 const BAD_SECTOR: &str = "set -e
 dd if=/dev/vda of=/dev/null bs=4k count=4 iflag=direct 2> /dev/null
 ! dd if=/dev/vda of=/dev/null bs=4k skip=8 count=1 iflag=direct 2> /tmp/log
@@ -134,6 +138,7 @@ fn bytes(setup: &Setup) -> Result<(), String> {
 fn tools(setup: &Setup) -> Result<(), String> {
     let disk = Image::new("tools", 64 << 20)?;
     passes(setup, &[&disk.flag("")], TOOLS)?;
+    passes(setup, &["--iommu", &disk.flag("")], NEXT_BOOT)?;
     disk.expect_at(60_000_000, b"SIETCH")?;
     disk.expect_at(510, &[0x55, 0xaa])
 }
