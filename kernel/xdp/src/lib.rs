@@ -37,6 +37,7 @@ extern crate alloc;
 
 mod endpoint;
 mod filter;
+mod flow;
 mod ring;
 mod setup;
 mod socket;

@@ -4,6 +4,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::any::Any;
 use core::ops::Range;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use cred::Capability;
 use mach::mem::fallible;
@@ -23,6 +24,7 @@ use vfs::socket::{
 
 use crate::endpoint::Endpoint;
 use crate::filter::{self, FilterFile};
+use crate::flow;
 use crate::setup::Setup;
 
 /// An AF_XDP socket; dropping it gives the link's frames back.
@@ -32,6 +34,8 @@ pub struct XdpSocket {
     common: CommonOptions,
     setup: Mutex<Setup>,
     bound: Once<Bound>,
+    /// Flows that no queue has are not to come when it is bound.
+    is_no_taker: AtomicBool,
     /// What it may receive and send, if not all. The link goes before it.
     filter: Once<Attachment>,
     _held: Held,
@@ -52,6 +56,7 @@ impl XdpSocket {
             common: CommonOptions::default(),
             setup: Mutex::new(Setup::default()),
             bound: Once::new(),
+            is_no_taker: AtomicBool::new(false),
             filter: Once::new(),
             _held: Held::one(),
         }
@@ -101,18 +106,25 @@ impl XdpSocket {
     /// Errors: `NotPermitted` without either, those of [`net::own`] and [`Attachment::own`].
     fn take(&self, place: (u32, u16), endpoint: Arc<Endpoint>) -> Result<Ownership> {
         let Some(attachment) = self.filter.get() else {
-            return net::own(&current_stack(), place, endpoint);
+            let is_taker = !self.is_no_taker.load(Relaxed);
+            return net::own(&current_stack(), place, endpoint, is_taker);
         };
         endpoint.narrow(attachment.filter().outgoing())?;
         attachment.own(place, endpoint)
     }
 
-    /// Whether the queue gets flows that no queue of the link has.
+    /// Whether the queue gets flows that no queue of the link has, from now on or from when it is bound.
     ///
-    /// Errors: `NoSuchDevice` if it is not bound, `NetworkDown` without the link, `OutOfMemory`.
+    /// Errors: `NetworkDown` without the link, `OutOfMemory`.
     fn take_new_flows(&self, is_taker: bool) -> Result<()> {
-        let bound = self.bound.get().ok_or(Error::NoSuchDevice)?;
-        bound.link.take_new_flows(is_taker)
+        let _setup = self.setup.lock();
+        match self.bound.get() {
+            Some(bound) => bound.link.take_new_flows(is_taker),
+            None => {
+                self.is_no_taker.store(!is_taker, Relaxed);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -152,6 +164,10 @@ impl File for XdpSocket {
     fn ioctl(&self, _open: &OpenFile, request: u32, argument: u64) -> Result<usize> {
         match request {
             filter::CREATE => filter::create(argument),
+            flow::MOVE => {
+                let bound = self.bound.get().ok_or(Error::NoSuchDevice)?;
+                flow::move_flow(&bound.link, argument)
+            }
             _ => Err(Error::NotTerminal),
         }
     }

@@ -61,6 +61,9 @@ pub struct QueueConfig {
     pub link: String,
     /// The first of these that nobody has is opened. By itself that is the link's first queue and no other.
     pub queues: RangeInclusive<u16>,
+    /// Whether it gets flows that no queue of the link has; else not before that is
+    /// [asked for](crate::Doorbell::take_new_flows).
+    pub takes_new_flows: bool,
     /// The queue of whose share of the ephemeral ports its stack takes some, if that is not the queue itself.
     pub share: Option<u16>,
     /// The part of the link that the program has, if not all: without rights, and while other programs and the kernel's
@@ -86,6 +89,7 @@ impl QueueConfig {
         Self {
             link: link.into(),
             queues: 0..=0,
+            takes_new_flows: true,
             share: None,
             filter: None,
             address,

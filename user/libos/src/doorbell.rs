@@ -1,6 +1,7 @@
 //! What a program without anything to do waits for, and how the kernel is told of frames.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
@@ -45,6 +46,17 @@ impl Doorbell {
             Self::Socket(socket) => socket.take_new_flows(is_taker),
             // Nobody else has a queue of it.
             Self::Card(..) => Ok(()),
+        }
+    }
+
+    /// Has what a peer sends to an end of ours go to another queue of the link. Frames of it that have come are in our
+    /// rings then, and no more come.
+    ///
+    /// Errors: `Unsupported` for a card, which has one queue; those of [`XdpSocket::move_flow`].
+    pub fn move_flow(&self, local: SocketAddrV4, peer: SocketAddrV4, to: u16) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.move_flow(local, peer, to),
+            Self::Card(..) => Err(io::ErrorKind::Unsupported.into()),
         }
     }
 

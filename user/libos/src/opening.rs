@@ -42,7 +42,10 @@ fn open_rings(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
     let setup = config.setup();
     let (socket, exchange) = match &config.filter {
         Some(filter) => XdpSocket::open_filtered(filter, link.index, QUEUES, setup)?,
-        None => XdpSocket::open(link.index, config.queues.clone(), setup)?,
+        None if config.takes_new_flows => {
+            XdpSocket::open(link.index, config.queues.clone(), setup)?
+        }
+        None => XdpSocket::open_quietly(link.index, config.queues.clone(), setup)?,
     };
     let link = Link {
         io: AnyIo::Rings(exchange),

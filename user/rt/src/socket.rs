@@ -1,6 +1,7 @@
 //! An AF_XDP socket that is bound to a link.
 
 use std::io;
+use std::net::SocketAddrV4;
 use std::ops::RangeInclusive;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
@@ -51,6 +52,18 @@ pub struct XdpSocket {
 /// Whether a queue gets new flows (`docs/rings.md`).
 const XDP_NEW_FLOWS: libc::c_int = 0x5301;
 
+/// `struct xdp_flow`: a connection, and the queue that has it from then on.
+#[repr(C)]
+struct XdpFlow {
+    hosts: [[u8; 4]; 2],
+    ports: [u16; 2],
+    queue: u16,
+    zero: u16,
+}
+
+/// `_IOW(0xda, 3, struct xdp_flow)`.
+const MOVE_FLOW: libc::Ioctl = 0x4010_da03_u32 as libc::Ioctl;
+
 impl XdpSocket {
     /// Takes the first of these queues that nobody has of the link with this number (see
     /// [`Interface`](crate::Interface)).
@@ -63,6 +76,20 @@ impl XdpSocket {
     ) -> io::Result<(Self, Exchange<RingMemory>)> {
         let flags = SocketFlags::CLOEXEC;
         let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+        Self::open_on(socket, link, queues, setup)
+    }
+
+    /// The same, but flows that no queue has do not come, until they are [asked for](Self::take_new_flows).
+    ///
+    /// Errors: those of [`open`](Self::open).
+    pub fn open_quietly(
+        link: u32,
+        queues: RangeInclusive<u16>,
+        setup: Setup,
+    ) -> io::Result<(Self, Exchange<RingMemory>)> {
+        let flags = SocketFlags::CLOEXEC;
+        let socket = socket_with(AddressFamily::XDP, SocketType::RAW, flags, None)?;
+        set_taker(socket.as_fd(), false)?;
         Self::open_on(socket, link, queues, setup)
     }
 
@@ -103,21 +130,24 @@ impl XdpSocket {
     ///
     /// Errors: `NetworkDown` without the link, or of the system.
     pub fn take_new_flows(&self, is_taker: bool) -> io::Result<()> {
-        let value = libc::c_int::from(is_taker);
-        // SAFETY: the value is as long as is said.
-        let outcome = unsafe {
-            libc::setsockopt(
-                self.socket.as_raw_fd(),
-                libc::SOL_XDP,
-                XDP_NEW_FLOWS,
-                (&raw const value).cast(),
-                size_of_val(&value) as libc::socklen_t,
-            )
+        set_taker(self.socket.as_fd(), is_taker)
+    }
+
+    /// Has what a peer sends to an end of ours go to another queue of the link. Frames of it that have come are in our
+    /// rings then, and no more come.
+    ///
+    /// Errors: `ENXIO` or `ENODEV` without such a queue, `ENOBUFS` if the link remembers too many connections, or
+    /// of the system.
+    pub fn move_flow(&self, local: SocketAddrV4, peer: SocketAddrV4, to: u16) -> io::Result<()> {
+        let flow = XdpFlow {
+            hosts: [local.ip().octets(), peer.ip().octets()],
+            ports: [local.port(), peer.port()],
+            queue: to,
+            zero: 0,
         };
-        match outcome {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        // SAFETY: the flow is as long as the request says.
+        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), MOVE_FLOW, &raw const flow) };
+        done(outcome)
     }
 
     /// Has the kernel send what was submitted. What the link does not take now goes out later by
@@ -140,6 +170,28 @@ impl XdpSocket {
 impl AsFd for XdpSocket {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
+    }
+}
+
+fn set_taker(socket: BorrowedFd<'_>, is_taker: bool) -> io::Result<()> {
+    let value = libc::c_int::from(is_taker);
+    // SAFETY: the value is as long as is said.
+    let outcome = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_XDP,
+            XDP_NEW_FLOWS,
+            (&raw const value).cast(),
+            size_of_val(&value) as libc::socklen_t,
+        )
+    };
+    done(outcome)
+}
+
+fn done(outcome: libc::c_int) -> io::Result<()> {
+    match outcome {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -422,7 +422,7 @@ fn an_error_goes_where_the_packet_that_it_quotes_came_from() {
 #[test]
 fn queues_without_a_filter_get_what_no_filter_admits_as_if_there_were_none() {
     let queues = &mut link(datagrams(7));
-    queues.join(5);
+    queues.join(5, true);
     let to = |port| {
         let packet = ipv4(PEER, US, UDP, &transport(9, port, 0));
         ethernet(mac(1), mac(2), EtherType::Ipv4, &packet)
@@ -435,7 +435,7 @@ fn queues_without_a_filter_get_what_no_filter_admits_as_if_there_were_none() {
     };
     let reply = arp(ArpOperation::Reply, mac(2), PEER, US);
     assert_eq!(comes(queues, &reply), Target::Copies(both));
-    queues.join(6);
+    queues.join(6, true);
     let all = Listeners {
         queues: 1 << 3 | 1 << 5 | 1 << 6,
         with_stack: false,

@@ -153,6 +153,36 @@ impl Flows {
             }
             return;
         }
+        if !self.learn(flow, fresh) {
+            self.unlearned += 1;
+        }
+    }
+
+    /// A connection goes on at another queue; false if it was not known and there is no place for it.
+    pub fn give(&mut self, flow: Flow, queue: u16, now: Instant) -> bool {
+        let fresh = Place {
+            tag: flow.tag(),
+            heard: seconds(now),
+            queue: queue as u8,
+            phase: Phase::Open,
+        };
+        match self.known(flow) {
+            Some(place) => {
+                // One that its queue has closed still gives way.
+                let phase = match place.phase {
+                    Phase::Closing => Phase::Closing,
+                    _ => Phase::Open,
+                };
+                *place = Place { phase, ..fresh };
+                true
+            }
+            None => self.learn(flow, fresh),
+        }
+    }
+
+    /// False without a place for it.
+    fn learn(&mut self, flow: Flow, fresh: Place) -> bool {
+        let heard = fresh.heard;
         let bucket = self.buckets.get_mut(flow.bucket());
         let givable = bucket.and_then(|bucket| {
             let places = bucket.iter_mut();
@@ -160,8 +190,11 @@ impl Flows {
             givable.min_by_key(|(rank, _)| *rank)
         });
         match givable {
-            Some((_, place)) => *place = fresh,
-            None => self.unlearned += 1,
+            Some((_, place)) => {
+                *place = fresh;
+                true
+            }
+            None => false,
         }
     }
 

@@ -30,7 +30,8 @@
 //! it gets or had.
 //!
 //! # Invariants
-//! - Only what a queue *sends* begins or ends a flow: who guesses a flow's ports can neither move nor forget it.
+//! - Only what a queue *sends*, or its program asks for ([`Queues::move_flow`]), begins, moves or ends a flow: who guesses
+//!   a flow's ports can do none of it.
 //! - While there is one queue, and it has no filter, nothing is looked at and nothing remembered.
 //!
 //! # Bounds
@@ -43,6 +44,8 @@ mod flows;
 mod share;
 #[cfg(test)]
 mod tests;
+
+use core::net::SocketAddr;
 
 use base::{Instant, NoMemory};
 use mbuf::Chain;
@@ -111,6 +114,24 @@ probes::counters! {
     }
 }
 
+/// A connection's ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ends {
+    /// Ours.
+    pub local: SocketAddr,
+    /// The peer's.
+    pub peer: SocketAddr,
+}
+
+/// Why a flow stays where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotMoved {
+    /// Nobody has that queue, or it has a filter.
+    NoSuchQueue,
+    /// It was not known, and the table has no place for it.
+    NoRoom,
+}
+
 /// See the module.
 #[derive(Debug)]
 pub struct Queues {
@@ -153,13 +174,13 @@ impl Queues {
         })
     }
 
-    /// A queue has come, and takes new flows.
-    pub fn join(&mut self, queue: u16) {
+    /// A queue has come, and takes new flows, or does not.
+    pub fn join(&mut self, queue: u16, is_taker: bool) {
         if let Some(only) = self.only() {
             self.elder = Some(only);
         }
         self.members |= bit(queue);
-        self.takers |= bit(queue);
+        self.take_new_flows(queue, is_taker);
         self.reset_counts(queue);
     }
 
@@ -205,6 +226,23 @@ impl Queues {
         match is_taker {
             true => self.takers |= bit(queue) & self.members,
             false => self.takers &= !bit(queue),
+        }
+    }
+
+    /// Gives a flow to a queue: what its peer sends from here to us is that queue's from now on. It is no more than a
+    /// queue does with a SYN-ACK that it sends. Neither queue may have a filter.
+    ///
+    /// Errors: `NoSuchQueue`, `NoRoom`; nothing has changed then.
+    pub fn move_flow(&mut self, ends: Ends, to: u16, now: Instant) -> Result<(), NotMoved> {
+        if self.members & bit(to) == 0 {
+            return Err(NotMoved::NoSuchQueue);
+        }
+        let hosts = (ends.peer.ip(), ends.local.ip());
+        let ports = (ends.peer.port(), ends.local.port());
+        let flow = Flow::new(self.key, hosts, Some(ports));
+        match self.flows.give(flow, to, now) {
+            true => Ok(()),
+            false => Err(NotMoved::NoRoom),
         }
     }
 

@@ -7,7 +7,7 @@ use mbuf::{Chain, HeapPool};
 use wire::{ArpOperation, ArpRepr, EtherType, MacAddr, TcpFlags};
 
 use super::flows::{FLOWS_MAX, IDLE};
-use super::{QUEUES_MAX, Queues, Steered, Target, share};
+use super::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target, share};
 use crate::headers::{ICMP, TCP, UDP};
 use crate::testing::{chain, ethernet, ipv4, mac, transport};
 
@@ -50,7 +50,9 @@ impl World {
             queues: Queues::new([3, 5]).expect("memory"),
             now: Instant::from_nanos(1 << 40),
         };
-        queues.iter().for_each(|queue| world.queues.join(*queue));
+        queues
+            .iter()
+            .for_each(|queue| world.queues.join(*queue, true));
         world
     }
 
@@ -112,7 +114,7 @@ fn connections_are_spread_and_each_stays_where_it_began() {
         let share = began.iter().filter(|at| **at == queue).count();
         assert!((60..140).contains(&share), "queue {queue} has {share}");
     }
-    world.queues.join(4);
+    world.queues.join(4, true);
     world.queues.take_new_flows(1, false);
     for (number, queue) in (0..400).zip(&began) {
         assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(*queue));
@@ -131,7 +133,7 @@ fn a_syn_that_comes_again_goes_where_it_was_answered_although_queues_came() {
         };
         world.answer(*queue, number, SYN_ACK, HTTP);
     }
-    (2..16).for_each(|queue| world.queues.join(queue));
+    (2..16).for_each(|queue| world.queues.join(queue, true));
     let again: Vec<Target> = (0..100)
         .map(|number| world.segment(number, SYN, HTTP))
         .collect();
@@ -168,11 +170,11 @@ fn a_connection_that_nobody_takes_is_not_begun_and_others_go_on() {
 #[test]
 fn what_began_while_a_queue_was_alone_stays_its_own() {
     let mut world = World::new(&[2]);
-    world.queues.join(0);
+    world.queues.join(0, true);
     assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(2));
     assert_eq!(world.steered(2, Steered::Elder), 1);
     world.queues.leave(2);
-    world.queues.join(2);
+    world.queues.join(2, true);
     assert_eq!(
         world.segment(1, ACK, HTTP),
         Target::Queue(0),
@@ -189,7 +191,7 @@ fn flows_of_a_queue_that_is_gone_go_to_one_that_lives() {
         .expect("one");
     world.queues.leave(2);
     assert_ne!(world.segment(lost, ACK, HTTP), Target::Queue(2));
-    world.queues.join(2);
+    world.queues.join(2, true);
     assert_eq!(
         world.segment(lost, ACK, HTTP),
         Target::Queue(0),
@@ -348,7 +350,7 @@ fn the_first_fragment_goes_as_a_whole_one_and_the_rest_to_all() {
 fn a_queue_that_comes_moves_no_datagrams_but_those_that_it_gets() {
     let mut world = World::new(&[0, 1, 2]);
     let before: Vec<Target> = (0..300).map(|number| world.datagram(number, 53)).collect();
-    world.queues.join(3);
+    world.queues.join(3, true);
     let moved = (0..300).zip(&before).filter(|(number, before)| {
         let after = world.datagram(*number, 53);
         assert!(after == **before || after == Target::Queue(3));
@@ -433,7 +435,7 @@ fn what_was_learned_is_forgotten_when_one_queue_is_left() {
     let mut world = World::new(&[0, 1]);
     let number = (0..).find(|number| world.connect(*number) == 1);
     world.queues.leave(1);
-    world.queues.join(1);
+    world.queues.join(1, true);
     let target = world.segment(number.expect("one"), ACK, HTTP);
     assert_eq!(target, Target::Queue(0));
 }
@@ -456,4 +458,80 @@ fn a_flow_that_is_heard_again_keeps_its_place() {
         world.connect_unlearned(other);
     }
     assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(1));
+}
+
+fn ends(number: u32) -> Ends {
+    Ends {
+        local: (US, HTTP).into(),
+        peer: peer(number).into(),
+    }
+}
+
+#[test]
+fn a_connection_that_moves_is_another_queues_whoever_had_it() {
+    let mut world = World::new(&[0]);
+    world.queues.join(1, false);
+    // The first queue's is not learned, as it was alone; another was made while there were two.
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(0));
+    assert_eq!(world.connect(2), 0);
+    for number in [1, 2] {
+        assert_eq!(world.queues.move_flow(ends(number), 1, world.now), Ok(()));
+        assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(1));
+        assert_eq!(world.queues.move_flow(ends(number), 0, world.now), Ok(()));
+        assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(0));
+    }
+    assert_eq!(
+        world.segment(3, SYN, HTTP),
+        Target::Queue(0),
+        "it takes no new ones"
+    );
+}
+
+#[test]
+fn a_connection_goes_to_no_queue_that_nobody_has() {
+    let mut world = World::new(&[0, 1]);
+    let queue = world.connect(1);
+    for to in [2, QUEUES_MAX, u16::MAX] {
+        let moved = world.queues.move_flow(ends(1), to, world.now);
+        assert_eq!(moved, Err(NotMoved::NoSuchQueue));
+    }
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(queue));
+}
+
+#[test]
+fn what_its_queue_has_closed_gives_way_after_it_has_moved_too() {
+    let mut world = World::new(&[0, 1]);
+    let queue = world.connect(1);
+    world.answer(queue, 1, FIN_ACK, HTTP);
+    assert_eq!(
+        world.queues.move_flow(ends(1), 1 - queue, world.now),
+        Ok(())
+    );
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(1 - queue));
+    assert!(matches!(world.segment(1, SYN, HTTP), Target::Queue(_)));
+    assert_eq!(
+        world.steered(0, Steered::Hash) + world.steered(1, Steered::Hash),
+        2
+    );
+}
+
+#[test]
+fn a_connection_that_finds_no_place_does_not_move() {
+    let mut world = World::new(&[0, 1]);
+    let all = 4 * FLOWS_MAX as u32;
+    let refused = (0..all).find(|number| {
+        world.queues.move_flow(ends(*number), 1, world.now) == Err(NotMoved::NoRoom)
+    });
+    let refused = refused.expect("the table has an end");
+    assert_eq!(
+        world.segment(0, ACK, HTTP),
+        Target::Queue(1),
+        "others keep theirs"
+    );
+    let before = world.segment(refused, ACK, HTTP);
+    world
+        .queues
+        .move_flow(ends(refused), 0, world.now)
+        .unwrap_err();
+    assert_eq!(world.segment(refused, ACK, HTTP), before);
 }

@@ -59,15 +59,16 @@ pub fn move_interface(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> 
     nic::move_to(from, number, to)
 }
 
-/// Gives an interface's frames to `owner`, whom the end of the link will not miss.
+/// Gives an interface's frames to `owner`, whom the end of the link will not miss; see [`owner::own`].
 ///
 /// Errors: those of [`owner::own`].
 pub fn own(
     of: &Arc<NetStack>,
     (interface, queue): (u32, u16),
     owner: Arc<dyn FrameOwner>,
+    is_taker: bool,
 ) -> Result<Ownership> {
-    one_at_a_time(|| owner::own(of, (interface, queue), owner))
+    one_at_a_time(|| owner::own(of, (interface, queue), owner, is_taker))
 }
 
 /// Calls `work` while nobody else changes links or their owners.

@@ -7,7 +7,7 @@ use mach::sync::Spin;
 use mbuf::RxFrame;
 
 /// Frames that wait at most.
-const FRAMES_MAX: usize = 1024;
+pub(super) const FRAMES_MAX: usize = 1024;
 
 /// A bounded queue of frames.
 #[derive(Default)]

@@ -22,6 +22,7 @@ use base::{CpuId, CpuSet, SharedCpuSet};
 use link::counters::Kstat;
 use link::links::LinkInfo;
 use link::promisc::Promiscuity;
+use link::queues::Ends;
 use link::{LinkId, RxChain, StreamId, TxChain};
 use linkctl::FilterRow;
 use mach::mem::fallible::{self, TryGrow};
@@ -36,7 +37,7 @@ use super::lanes::Lanes;
 use super::nic_port::NicPort;
 use super::onlooker::Onlooker;
 use super::owner::{Doorbell, FrameOwner, OwnedLink};
-use super::queues::{Admits, Left, Owner, Owners, Shared};
+use super::queues::{Admits, Gets, Left, Owner, Owners, Shared};
 use crate::device::batch_end::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -235,11 +236,16 @@ impl Nic {
 }
 
 impl Nic {
-    /// Gives a queue's frames to `owner`, all if it is the only one. Not to be called by two at once.
+    /// Gives a queue's frames to `owner`, all if it is the only one, and flows that no queue has if it `is_taker`. Not to
+    /// be called by two at once.
     ///
     /// Errors: `Busy` if the queue has one, `Invalid` for one that cannot be, `OutOfMemory`.
-    pub fn own(&self, queue: u16, owner: Arc<dyn FrameOwner>) -> Result<()> {
-        self.owners.add(queue, owner, None)?;
+    pub fn own(&self, queue: u16, owner: Arc<dyn FrameOwner>, is_taker: bool) -> Result<()> {
+        let gets = match is_taker {
+            true => Gets::Everything,
+            false => Gets::NoNewFlows,
+        };
+        self.owners.add(queue, owner, gets)?;
         self.take_all(true);
         Ok(())
     }
@@ -253,7 +259,7 @@ impl Nic {
         owner: Arc<dyn FrameOwner>,
         filter: Admits,
     ) -> Result<()> {
-        self.owners.add(queue, owner, Some(filter))
+        self.owners.add(queue, owner, Gets::Admitted(filter))
     }
 
     /// A queue gets from now on what a filter admits. Not to be called by two at once.
@@ -307,6 +313,18 @@ impl Nic {
         is_taker: bool,
     ) -> Result<()> {
         self.owners.take_new_flows(queue, owner, is_taker)
+    }
+
+    /// Gives a flow to another queue ([`Owners::move_flow`]). Not to be called by two at once.
+    ///
+    /// Errors: those of [`Owners::move_flow`].
+    pub fn move_flow(
+        self: &Arc<Self>,
+        owner: &Arc<dyn FrameOwner>,
+        ends: Ends,
+        to: u16,
+    ) -> Result<()> {
+        self.owners.move_flow(self, owner, ends, to)
     }
 
     /// Its owners, if it has any, lose the link.

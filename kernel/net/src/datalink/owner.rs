@@ -16,6 +16,7 @@ use alloc::vec::Vec;
 
 use link::counters::Kstat;
 use link::lane::{complete_checksum, cut_coalesced};
+use link::queues::Ends;
 use link::{RxChain, TxChain};
 use mbuf::RxFrame;
 use sync::{Error, Result};
@@ -151,6 +152,15 @@ impl Ownership {
         let OwnedLink { nic, queue, .. } = &self.link;
         change::one_at_a_time(|| nic.take_new_flows(*queue, &self.owner, is_taker))
     }
+
+    /// Gives a connection's flow to another queue of the link: frames of it that have come are in the queue's rings
+    /// when this returns, and no more come.
+    ///
+    /// Errors: `NetworkDown` if the link is gone, `NotPermitted` by a filter, `WrongDevice` without such a queue,
+    /// `NoBuffers` without a place for the flow.
+    pub fn move_flow(&self, ends: Ends, to: u16) -> Result<()> {
+        change::one_at_a_time(|| self.link.nic.move_flow(&self.owner, ends, to))
+    }
 }
 
 impl Drop for Ownership {
@@ -166,7 +176,8 @@ pub fn has_queue(of: &Arc<NetStack>, interface: u32, process: u32) -> bool {
     doorbells.iter().any(|(_, bell)| bell.process == process)
 }
 
-/// Gives a queue of an interface's frames to `owner`: all of them, while it is the only one.
+/// Gives a queue of an interface's frames to `owner`: all of them, while it is the only one; and flows that no queue
+/// has, if it `is_taker`.
 ///
 /// Errors: `WrongDevice` without such an interface, `Unsupported` for one that is no link over the
 /// card or an etherstub, `Busy` if the queue has an owner, `Invalid` for one that cannot be, `OutOfMemory`.
@@ -174,10 +185,11 @@ pub(super) fn own(
     of: &Arc<NetStack>,
     (interface, queue): (u32, u16),
     owner: Arc<dyn FrameOwner>,
+    is_taker: bool,
 ) -> Result<Ownership> {
     of.interface(interface).ok_or(Error::WrongDevice)?;
     let nic = nic::find(of, interface).ok_or(Error::Unsupported)?;
-    nic.own(queue, owner.clone())?;
+    nic.own(queue, owner.clone(), is_taker)?;
     let link = OwnedLink::whole(nic, queue);
     Ok(Ownership::new(link, owner))
 }

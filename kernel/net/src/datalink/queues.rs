@@ -16,16 +16,19 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use link::TxChain;
 use link::counters::Kstat;
 use link::filters::Predicate;
-use link::queues::{QUEUES_MAX, Queues, Steered, Target};
+use link::queues::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target};
 use mach::mem::fallible;
 use mach::sync::Spin;
 use mbuf::RxFrame;
 use sync::{Error, Result};
 
-use super::inbox::Inbox;
+use super::inbox::{FRAMES_MAX, Inbox};
 use super::nic::Nic;
 use super::owner::{Doorbell, FrameOwner, OwnedLink, as_on_wire};
 use crate::device::poll::BATCH_FRAMES_MAX;
+
+/// An inbox is empty after so many batches, unless more has come.
+const INBOX_BATCHES: usize = FRAMES_MAX.div_ceil(BATCH_FRAMES_MAX);
 
 /// A link's queues, or its only one; see the module.
 #[derive(Default)]
@@ -86,21 +89,21 @@ impl Owners {
     /// Gives a queue to an owner. Not to be called by two at once.
     ///
     /// Errors: `Busy` if the queue has one, `Invalid` for one that cannot be, `OutOfMemory`.
-    pub fn add(&self, queue: u16, new: Arc<dyn FrameOwner>, filter: Option<Admits>) -> Result<()> {
+    pub fn add(&self, queue: u16, new: Arc<dyn FrameOwner>, gets: Gets) -> Result<()> {
         if queue >= QUEUES_MAX {
             return Err(Error::Invalid);
         }
         match self.now() {
-            Owner::Stack if filter.is_none() => *self.now.lock() = Owner::Alone(queue, new),
+            Owner::Stack if gets == Gets::Everything => *self.now.lock() = Owner::Alone(queue, new),
             Owner::Stack => {
                 let shared = fallible::arc(Shared::new()?)?;
-                shared.join(queue, new, filter)?;
+                shared.join(queue, new, gets)?;
                 self.is_shared.store(true, Relaxed);
                 *self.now.lock() = Owner::Shared(shared);
             }
             Owner::Alone(other, _) if other == queue => return Err(Error::Busy),
-            Owner::Alone(other, old) => self.share(other, old)?.join(queue, new, filter)?,
-            Owner::Shared(shared) => shared.join(queue, new, filter)?,
+            Owner::Alone(other, old) => self.share(other, old)?.join(queue, new, gets)?,
+            Owner::Shared(shared) => shared.join(queue, new, gets)?,
         }
         Ok(())
     }
@@ -152,7 +155,7 @@ impl Owners {
     /// The only owner's link is shared from now on.
     fn share(&self, queue: u16, only: Arc<dyn FrameOwner>) -> Result<Arc<Shared>> {
         let shared = fallible::arc(Shared::new()?)?;
-        shared.join(queue, only.clone(), None)?;
+        shared.join(queue, only.clone(), Gets::Everything)?;
         let mut now = self.now.lock();
         match &*now {
             Owner::Alone(_, still) if Arc::ptr_eq(still, &only) => {}
@@ -210,6 +213,25 @@ impl Owners {
         }
     }
 
+    /// Gives a flow to another queue, by who has one without a filter. Frames of the flow that have come are in its
+    /// rings when this returns, and no more come.
+    ///
+    /// Errors: `NetworkDown` if the link is another's, `NotPermitted` by a filter, `WrongDevice` without such a queue,
+    /// `NoBuffers` without a place for the flow.
+    pub fn move_flow(
+        &self,
+        nic: &Arc<Nic>,
+        owner: &Arc<dyn FrameOwner>,
+        ends: Ends,
+        to: u16,
+    ) -> Result<()> {
+        match self.now() {
+            Owner::Shared(shared) => shared.move_flow(nic, owner, ends, to),
+            Owner::Alone(_, only) if Arc::ptr_eq(&only, owner) => Err(Error::WrongDevice),
+            Owner::Stack | Owner::Alone(..) => Err(Error::NetworkDown),
+        }
+    }
+
     /// A queue sends these frames.
     #[inline]
     pub fn learn(&self, queue: u16, frames: &TxChain) {
@@ -244,6 +266,17 @@ impl Owner {
 /// A filter's number, and what its queue receives.
 pub(super) type Admits = (u32, Predicate);
 
+/// What a queue gets that has just come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gets {
+    /// Also flows that no queue has.
+    Everything,
+    /// Not these.
+    NoNewFlows,
+    /// What a filter admits.
+    Admitted(Admits),
+}
+
 /// A queue of several.
 struct Queue {
     number: u16,
@@ -271,12 +304,16 @@ impl Shared {
     }
 
     /// Errors: `Busy` if the queue has an owner, `Invalid` for one that cannot be, `OutOfMemory`.
-    fn join(&self, number: u16, owner: Arc<dyn FrameOwner>, filter: Option<Admits>) -> Result<()> {
+    fn join(&self, number: u16, owner: Arc<dyn FrameOwner>, gets: Gets) -> Result<()> {
+        let filter = match gets {
+            Gets::Admitted((id, _)) => Some(id),
+            _ => None,
+        };
         let queue = fallible::arc(Queue {
             number,
             owner,
             inbox: fallible::arc(Inbox::default())?,
-            filter: filter.map(|(id, _)| id),
+            filter,
         })?;
         let Sorting { steering, queues } = &mut *self.0.lock();
         match queues.get_mut(usize::from(number)) {
@@ -284,9 +321,10 @@ impl Shared {
             Some(Some(_)) => Err(Error::Busy),
             Some(place) => {
                 *place = Some(queue);
-                match filter {
-                    None => steering.join(number),
-                    Some((_, receives)) => steering.join_filtered(number, receives),
+                match gets {
+                    Gets::Everything => steering.join(number, true),
+                    Gets::NoNewFlows => steering.join(number, false),
+                    Gets::Admitted((_, receives)) => steering.join_filtered(number, receives),
                 }
                 Ok(())
             }
@@ -359,6 +397,37 @@ impl Shared {
         match queue.is_some_and(|queue| Arc::ptr_eq(&queue.owner, owner)) {
             true => steering.take_new_flows(number, is_taker),
             false => return Err(Error::NetworkDown),
+        }
+        Ok(())
+    }
+
+    fn move_flow(
+        &self,
+        nic: &Arc<Nic>,
+        owner: &Arc<dyn FrameOwner>,
+        ends: Ends,
+        to: u16,
+    ) -> Result<()> {
+        let is_it = |queue: &Arc<Queue>| Arc::ptr_eq(&queue.owner, owner);
+        let queue = self.queues().find(is_it).ok_or(Error::NetworkDown)?;
+        if queue.filter.is_some() {
+            return Err(Error::NotPermitted);
+        }
+        let moved = {
+            let now = mach::time::now();
+            self.0.lock().steering.move_flow(ends, to, now)
+        };
+        moved.map_err(|why| match why {
+            NotMoved::NoSuchQueue => Error::WrongDevice,
+            NotMoved::NoRoom => Error::NoBuffers,
+        })?;
+        let link = OwnedLink::part(nic.clone(), queue.number, queue.inbox.clone());
+        // The inbox is as long as this at most, and may be filled again meanwhile.
+        for _ in 0..INBOX_BATCHES {
+            queue.owner.run(&link);
+            if queue.inbox.len() == 0 {
+                break;
+            }
         }
         Ok(())
     }
