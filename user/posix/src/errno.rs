@@ -50,6 +50,16 @@ impl Errno {
     /// Sockets are a newer library's now: the call begins again, there. No program sees it.
     pub const MOVED: Self = Self(512);
 
+    /// It has no peer.
+    pub const NOT_CONNECTED: Self = Self(libc::ENOTCONN);
+    /// Its peer, or who had it, is gone.
+    pub const CONNECTION_RESET: Self = Self(libc::ECONNRESET);
+
+    /// One that another process has said.
+    pub const fn from_number(number: i32) -> Self {
+        Self(number)
+    }
+
     /// The number itself.
     pub fn number(self) -> i32 {
         self.0

@@ -47,6 +47,8 @@ pub struct Host<L: Link> {
     pub(crate) address: Address,
     pub(crate) sending: Sending,
     pub(crate) sharing: Sharing,
+    /// The program has accepted a connection since it forked.
+    pub(crate) has_accepted: bool,
     is_down: bool,
     /// Something has happened to sockets since somebody was told.
     has_news: bool,
@@ -65,6 +67,7 @@ impl<L: Link> Host<L> {
             address,
             sending: Sending::new(ring_entries),
             sharing: Sharing::default(),
+            has_accepted: false,
             is_down: false,
             has_news: false,
             turns: 0,
@@ -267,7 +270,7 @@ impl<L: Link> Host<L> {
         self.let_go(named);
     }
 
-    fn let_go(&mut self, named: Option<Named>) {
+    pub(crate) fn let_go(&mut self, named: Option<Named>) {
         if let Some(Named::Socket(open)) = named
             && open.numbers.fetch_sub(1, Relaxed) == 1
         {
@@ -281,7 +284,7 @@ impl<L: Link> Host<L> {
         self.opens.iter().flatten()
     }
 
-    fn end(&mut self, open: &Open) {
+    pub(crate) fn end(&mut self, open: &Open) {
         self.note_end(open);
         if let Some(slot) = self.opens.get_mut(open.id.index()) {
             *slot = None;

@@ -56,7 +56,7 @@ mod table;
 mod tcp_info;
 
 pub use ancillary::{Heard, Messages, Wanted, own_of};
-pub use checkpoint::Restored;
+pub use checkpoint::{Numbered, Restored};
 pub use epoll::{Event, Events, Trigger, Watch};
 pub use errno::{Errno, Result};
 pub use host::{Host, Link};

@@ -83,6 +83,7 @@ impl<L: Link> Host<L> {
         let accepted = stack.accept(world, open.id);
         self.refresh(open);
         let id = accepted?;
+        self.has_accepted = true;
         let new = self.adopt(number, id, Transport::Tcp, is_nonblocking)?;
         new.settle();
         // The peer may be gone already; the connection is still handed over.

@@ -2,7 +2,8 @@
 //!
 //! A listener that a child has, too, stays open in the parent, but the parent may never look at it again, as nginx'
 //! master. Peers whose connections lie in its backlog would wait for ever. So from the fork on the parent's queue takes
-//! no new flows, until the parent itself watches or accepts from such a socket; and no queue does whose
+//! no new flows, until the parent itself watches or accepts from such a socket, unless it has accepted since the last
+//! fork, as one that forks for each connection; and no queue does whose
 //! program has closed the last of them. A program that never forked tells nothing.
 
 use std::sync::atomic::Ordering::Relaxed;
@@ -23,13 +24,15 @@ pub(crate) enum Sharing {
 }
 
 impl<L: Link> Host<L> {
-    /// A child has got our sockets. Who waits for them by an epoll set will look at them.
+    /// A child has got our sockets. Who waits for them by an epoll set will look at them; so will who has accepted since
+    /// the last child, and forks for each connection.
     pub fn share_with_child(&mut self) {
+        let has_accepted = core::mem::take(&mut self.has_accepted);
         let serving = || self.opens().filter(|open| open.serves.load(Relaxed));
         if serving().count() == 0 {
             return;
         }
-        let is_watched = serving().any(|open| open.is_watched());
+        let is_watched = has_accepted || serving().any(|open| open.is_watched());
         match is_watched {
             true => self.sharing = Sharing::Taking,
             false => self.withdraw(),
@@ -39,6 +42,12 @@ impl<L: Link> Host<L> {
     /// This is a child, on a queue of its own.
     pub fn share_as_child(&mut self) {
         self.sharing = Sharing::Taking;
+    }
+
+    /// It serves peers that nobody knows, now that its listeners are there.
+    pub fn begin_to_take(&mut self) {
+        self.share_as_child();
+        self.link.take_new_flows(true);
     }
 
     /// Another queue of the program's own link is to get new flows for a while.

@@ -15,7 +15,7 @@ pub(super) const TIMESTAMPS_BYTES: u16 = 12;
 
 impl State {
     /// Whether a connection in it can go on elsewhere.
-    pub(super) const fn is_portable(self) -> bool {
+    pub const fn is_portable(self) -> bool {
         self.is_synchronized() && !matches!(self, Self::TimeWait)
     }
 

@@ -234,6 +234,14 @@ impl Stack {
         self.remove_frozen(env, id).ok_or(Error::BadSocket)
     }
 
+    /// What comes for a connection that has left is refused from now on: its frames go to the stack that has it, so what
+    /// comes here comes because that is gone.
+    pub fn refuse_departed(&mut self, local: Endpoint, remote: Endpoint) {
+        let key = self.net.key;
+        let tuple = FourTuple { local, remote };
+        self.net.departed.forget(&key, &tuple);
+    }
+
     /// Puts a connection into a new socket of the stack. The socket's owner, its device and its
     /// filter stay its own; of the snapshot's options come those of its manners.
     ///

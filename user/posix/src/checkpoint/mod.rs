@@ -15,7 +15,8 @@
 //! ([`Host::take_frames`], [`Host::hear`]): a peer whose segment was lost would wait for its timer, which
 //! is a fifth of a second and more.
 //!
-//! `records` has what is written, `save` writes it, `restore` reads it.
+//! `records` has what is written, `save` writes it, `restore` reads it. `moving` does it with one connection, which goes
+//! to another process.
 //!
 //! # Invariants
 //! - Nothing is believed: what [`Host::restore`] is given may come from anybody. Numbers of sockets and sets
@@ -26,9 +27,11 @@
 //! Connections that are being made by peers ([`Host::half_open`]: wait for them); those that the program is
 //! making are asked for again. Datagrams that wait to be read are lost.
 
+mod moving;
 mod records;
 mod restore;
 mod save;
 
+pub use moving::Numbered;
 pub use records::Restored;
 pub(crate) use records::{Checkpoint, Member, SetRecord, SocketRecord, SocketState};

@@ -49,7 +49,7 @@ impl<L: Link> Host<L> {
         self.note_changes();
     }
 
-    fn restore_socket(
+    pub(super) fn restore_socket(
         &mut self,
         record: &SocketRecord,
         restored: &mut Restored,

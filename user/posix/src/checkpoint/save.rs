@@ -49,7 +49,7 @@ impl<L: Link> Host<L> {
         Ok(checkpoint.encode())
     }
 
-    fn record(&mut self, open: &Open, numbers: &[u32]) -> Result<SocketRecord> {
+    pub(super) fn record(&mut self, open: &Open, numbers: &[u32]) -> Result<SocketRecord> {
         Ok(SocketRecord {
             numbers: numbers.to_vec(),
             is_stream: open.transport == Transport::Tcp,
@@ -107,7 +107,7 @@ impl<L: Link> Host<L> {
     }
 }
 
-fn grouped<T>(all: impl Iterator<Item = (u32, Arc<T>)>) -> Vec<(Arc<T>, Vec<u32>)> {
+pub(super) fn grouped<T>(all: impl Iterator<Item = (u32, Arc<T>)>) -> Vec<(Arc<T>, Vec<u32>)> {
     let mut found: Vec<(Arc<T>, Vec<u32>)> = Vec::new();
     let mut places = std::collections::HashMap::new();
     for (number, one) in all {
