@@ -26,10 +26,11 @@ pub fn get() -> Option<&'static QueueConfig> {
 }
 
 /// For a child that has a further queue of the same link, whichever is free. The first one stays the parent's, which may
-/// have left it (`exchange`) and come back.
+/// have left it (`exchange`) and come back. It gets no new peers before it has listeners.
 pub fn further(config: &QueueConfig) -> QueueConfig {
     QueueConfig {
         queues: QUEUES.start() + 1..=*QUEUES.end(),
+        takes_new_flows: false,
         chunks: CHUNKS / 4,
         ..config.clone()
     }

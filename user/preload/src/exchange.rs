@@ -134,6 +134,9 @@ fn prepare(newer: &Newer) -> Result<(), String> {
 fn look_at_link(state: &mut State) -> Result<(&'static sietch_io::QueueConfig, u16), String> {
     let config = config::get().filter(|_| state.host().is_some_and(|host| host.is_up()));
     let config = config.ok_or("the program has no link")?;
+    if state.is_lending() {
+        return Err("a child of the program's may still claim its connections".into());
+    }
     if state.is_childs {
         return Err("the program shares its link with its parent".into());
     }

@@ -2,13 +2,17 @@
 //! program is gone, for as long as peers take any of it. A program that is killed sends nothing more: its peers find
 //! nobody.
 
+use std::ffi::c_int;
+use std::process;
 use std::ptr;
 use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
 use posix::Host;
 
+use crate::next;
 use crate::patience::{poll_files, readable};
 use crate::state::{self, Port, State};
 
@@ -16,6 +20,9 @@ use crate::state::{self, Port, State};
 const PATIENCE_NANOS: u64 = 60_000_000_000;
 /// How often it is looked at least.
 const STEP_NANOS: u64 = 10_000_000;
+/// How long children have to claim what they have inherited, and how often it is looked.
+const CLAIMS_MAX: Duration = Duration::from_secs(2);
+const CLAIMS_LOOK: Duration = Duration::from_millis(2);
 /// How often the lock is asked for, and how long apart.
 const LOCK_TRIES: u32 = 100;
 const LOCK_STEP: Duration = Duration::from_millis(1);
@@ -26,12 +33,61 @@ const LOCK_STEP: Duration = Duration::from_millis(1);
 static AT_EXIT: extern "C" fn() = at_exit;
 
 extern "C" fn at_exit() {
+    end(true);
+}
+
+/// Closes all; `is_orderly` if what the program has printed is to appear before that takes its time.
+fn end(is_orderly: bool) {
+    wait_for_claims();
     let Some(mut state) = lock() else {
         return;
     };
     if let Some(host) = state.host().filter(|host| host.is_up()) {
         host.close_all();
-        deliver(host);
+        deliver(host, is_orderly);
+    }
+}
+
+/// The process in whose memory the library is. A child of vfork(2) has its parent's.
+static PROCESS: AtomicI32 = AtomicI32::new(0);
+
+/// Notes who we are, when the library is loaded and in a child.
+pub extern "C" fn note_process() {
+    // SAFETY: no memory is passed.
+    PROCESS.store(unsafe { libc::getpid() }, Relaxed);
+}
+
+/// Runs when the library is loaded.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static REGISTER: extern "C" fn() = note_process;
+
+/// `_exit(2)`, by which children end that are to leave their parent's files alone. What they have sent goes to their peers
+/// all the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn _exit(status: c_int) -> ! {
+    // SAFETY: no memory is passed.
+    if unsafe { libc::getpid() } == PROCESS.load(Relaxed) {
+        end(false);
+    }
+    // SAFETY: no memory is passed.
+    unsafe { next::_exit.get()(status) };
+    process::abort()
+}
+
+/// `_Exit(3)`, which is the same.
+#[unsafe(no_mangle)]
+pub extern "C" fn _Exit(status: c_int) -> ! {
+    _exit(status)
+}
+
+/// Children may have connections of ours, and may not have used them yet. They have a moment for it: then their peers hear
+/// that we are gone.
+fn wait_for_claims() {
+    let mut waited = Duration::ZERO;
+    while lock().is_some_and(|state| state.is_lending()) && waited < CLAIMS_MAX {
+        thread::sleep(CLAIMS_LOOK);
+        waited += CLAIMS_LOOK;
     }
 }
 
@@ -49,9 +105,9 @@ fn lock() -> Option<MutexGuard<'static, State>> {
 }
 
 /// Sends what is left, until peers have it or take no more. What the program has printed does not wait for that.
-fn deliver(host: &mut Host<Port>) {
+fn deliver(host: &mut Host<Port>, is_orderly: bool) {
     let mut left = host.orphaned();
-    if left != 0 {
+    if left != 0 && is_orderly {
         // SAFETY: no stream means all of them.
         unsafe { libc::fflush(ptr::null_mut()) };
     }

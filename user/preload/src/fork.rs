@@ -1,6 +1,6 @@
-//! What a child has of its parent's sockets. The queue, its rings and its thread are the parent's, and so are
-//! connections: calls on their numbers say ENETDOWN, but for close. Listeners and sockets for datagrams are opened
-//! again when the child uses the first of them, on another queue of the same link (`posix`, `inherit`).
+//! What a child has of its parent's sockets. The queue, its rings and its thread are the parent's. Listeners and sockets
+//! for datagrams are opened again when the child uses the first of them, on another queue of the same link (`posix`,
+//! `inherit`); a connection that the child uses is claimed from the parent (`lending`).
 //!
 //! A program that gives up its rights before it does so has them opened then: a queue needs them.
 
@@ -10,6 +10,7 @@ use std::sync::MutexGuard;
 
 use libc::uid_t;
 
+use crate::exit;
 use crate::next;
 use crate::state::{self, State};
 
@@ -29,23 +30,22 @@ extern "C" fn register() {
 }
 
 unsafe extern "C" fn prepare() {
-    FORKING.set(Some(state::lock()));
+    let mut state = state::lock();
+    state.prepare_for_child();
+    FORKING.set(Some(state));
 }
 
 unsafe extern "C" fn resume() {
-    if let Some(mut state) = FORKING.take()
-        && let Some(host) = state.host()
-    {
-        host.share_with_child();
+    if let Some(mut state) = FORKING.take() {
+        state.go_on_beside_child();
     }
 }
 
 unsafe extern "C" fn begin() {
-    if let Some(mut state) = FORKING.take()
-        && state.host().is_some()
-    {
+    if let Some(mut state) = FORKING.take() {
         state.become_a_child();
     }
+    exit::note_process();
 }
 
 /// `setuid(2)`.

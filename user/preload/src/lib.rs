@@ -23,6 +23,7 @@
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `seen` | shows sockets and counters to the machine's tools |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
+//! | `lending`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
 //! # Waiting
@@ -47,6 +48,8 @@
 
 mod ancillary;
 mod answer;
+mod claiming;
+mod claims;
 mod config;
 mod control;
 mod descriptors;
@@ -55,6 +58,7 @@ mod exit;
 mod files;
 mod fork;
 mod keeper;
+mod lending;
 mod memory;
 mod messages;
 mod next;

@@ -137,6 +137,7 @@ behind! {
     ppoll: fn(*mut pollfd, nfds_t, *const timespec, *const sigset_t) -> c_int;
     setuid: fn(uid_t) -> c_int;
     setreuid: fn(uid_t, uid_t) -> c_int;
+    _exit: fn(c_int) -> c_int;
     setresuid: fn(uid_t, uid_t, uid_t) -> c_int;
     select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;

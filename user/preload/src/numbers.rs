@@ -19,9 +19,9 @@ pub enum Whose {
     Set = 2,
     /// The library's own descriptor: the program does not know of it.
     Library = 3,
-    /// A socket of the parent's.
+    /// A socket of another process's, that cannot be had.
     Parent = 4,
-    /// One of the parent's that becomes ours when it is used.
+    /// One of the parent's, or another process's, that becomes ours when it is used.
     Inherited = 5,
 }
 
@@ -87,11 +87,11 @@ pub fn set(number: c_int, whose: Whose) {
     }
 }
 
-/// In a child: what was ours is the parent's, but sets are the kernel's alone.
+/// In a child: what was ours is the parent's until it is used, but sets are the kernel's alone.
 pub fn become_a_child() {
     for number in 0..END.load(Ordering::Relaxed) as c_int {
         match seen(number) {
-            Whose::Socket => set(number, Whose::Parent),
+            Whose::Socket => set(number, Whose::Inherited),
             Whose::Set | Whose::Library => set(number, Whose::Kernel),
             Whose::Kernel | Whose::Parent | Whose::Inherited => {}
         }

@@ -1,7 +1,10 @@
 //! The program's host, and its lock.
 
+mod children;
+
 use std::ffi::c_int;
 use std::io;
+use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -13,6 +16,8 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
 use crate::{config, keeper, seen};
+use children::Forking;
+pub use children::{LEND, Lent, Loan, claim_while_we_may};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);
@@ -28,6 +33,15 @@ impl Link for Port {
     fn take_new_flows(&mut self, is_taker: bool) {
         // If the link is gone, the next wait finds that.
         self.0.take_new_flows(is_taker).ok();
+    }
+}
+
+impl Port {
+    /// Gives a connection's frames to another queue.
+    ///
+    /// Errors: those of [`Doorbell::move_flow`].
+    pub fn move_flow(&self, local: SocketAddrV4, peer: SocketAddrV4, to: u16) -> io::Result<()> {
+        self.0.move_flow(local, peer, to)
     }
 }
 
@@ -60,6 +74,15 @@ pub struct State {
     pub is_childs: bool,
     /// Sockets of the parent's that are opened again when they are used.
     heirlooms: Vec<Heirloom>,
+    /// Connections that other processes have.
+    loans: Vec<Loan>,
+    /// Channels on which threads of ours wait for claims.
+    lending: Vec<c_int>,
+    /// Numbers of connections that stand still, because somebody is about to have them.
+    moving: Vec<u32>,
+    forking: Option<Forking>,
+    /// It was said that a socket of the parent's cannot be had.
+    has_complained: bool,
     pub bells: Bells,
     clock: Clock,
 }
@@ -70,6 +93,11 @@ static STATE: Mutex<State> = Mutex::new(State {
     control: None,
     is_childs: false,
     heirlooms: Vec::new(),
+    loans: Vec::new(),
+    lending: Vec::new(),
+    moving: Vec::new(),
+    forking: None,
+    has_complained: false,
     bells: Bells::new(),
     clock: Clock::new(),
 });
@@ -127,6 +155,11 @@ impl Held {
         let now = self.now();
         self.host().set_now(now);
         self
+    }
+
+    /// The queue's number; `None` of a card.
+    pub fn queue(&self) -> Option<u16> {
+        self.0.queue()
     }
 
     /// The time, by a clock that costs little.
@@ -265,98 +298,6 @@ impl State {
             Hosting::Open(host) => Some(host),
             _ => None,
         }
-    }
-
-    /// In a child: the link's queue and its packet memory are the parent's. The socket is closed, so that the queue is
-    /// free when the parent ends; the memory is left as it is.
-    pub fn become_a_child(&mut self) {
-        if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
-            if config::get().is_some_and(|config| !config.is_card()) {
-                self.heirlooms.extend(host.heirlooms());
-            }
-            numbers::become_a_child();
-            seen::stop();
-            self.control = None;
-            close_own(std::mem::replace(&mut self.keeper_bell, -1));
-            let (port, station) = host.into_parts();
-            std::mem::forget(station);
-            drop(port);
-        }
-        numbers::inherit_by(claim);
-        for number in self.heirlooms.iter().flat_map(|heirloom| &heirloom.numbers) {
-            self.hosting = Hosting::Inherited;
-            numbers::set(number.cast_signed(), Whose::Inherited);
-        }
-        self.bells = Bells::new();
-    }
-
-    /// A number that nobody has used yet is none of the child's.
-    pub fn renounce(&mut self, number: c_int) {
-        for heirloom in &mut self.heirlooms {
-            heirloom
-                .numbers
-                .retain(|other| other.cast_signed() != number);
-        }
-        self.heirlooms
-            .retain(|heirloom| !heirloom.numbers.is_empty());
-    }
-
-    /// The host of a child, opened now if it was not yet.
-    fn own_host(&mut self) -> Option<&mut Host<Port>> {
-        if let (Hosting::Inherited, Some(config)) = (&self.hosting, config::get()) {
-            self.is_childs = true;
-            self.open(&config::further(config));
-            if let Hosting::Open(host) = &mut self.hosting {
-                host.share_as_child();
-            }
-        }
-        self.host()
-    }
-
-    /// Opens the socket of a number again, and with it all others that were not: peers are told apart by queues,
-    /// not by ports. But of several with one name that one only.
-    fn take_over(&mut self, number: c_int) {
-        let mut heirlooms = std::mem::take(&mut self.heirlooms);
-        let is_asked = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
-        heirlooms.sort_by_key(|heirloom| !is_asked(heirloom));
-        let mut opened: Vec<Heirloom> = Vec::new();
-        let Some(host) = self.own_host() else {
-            return numbers::disinherit();
-        };
-        let mut left = Vec::new();
-        for heirloom in heirlooms {
-            if opened.iter().any(|other| other.is_named_as(&heirloom)) {
-                left.push(heirloom);
-                continue;
-            }
-            let whose = match host.inherit(&heirloom) {
-                Ok(()) => Whose::Socket,
-                Err(_) => Whose::Parent,
-            };
-            let numbers = heirloom.numbers.iter();
-            numbers.for_each(|number| numbers::set(number.cast_signed(), whose));
-            opened.push(heirloom);
-        }
-        self.heirlooms = left;
-    }
-}
-
-/// A number that was inherited is used: it is ours from now on, or the parent's alone.
-pub fn claim(number: c_int) {
-    let mut state = lock();
-    if numbers::seen(number) == Whose::Inherited {
-        state.take_over(number);
-    }
-}
-
-/// The program is about to lose rights that a queue needs.
-pub fn claim_while_we_may() {
-    let mut state = lock();
-    if let Hosting::Inherited = state.hosting
-        && let Some(number) = state.heirlooms.iter().flat_map(|it| &it.numbers).next()
-    {
-        let number = number.cast_signed();
-        state.take_over(number);
     }
 }
 

@@ -1,0 +1,393 @@
+//! Forks, from both sides: what a child may have of its parent's sockets, and how it gets it at their first use.
+//!
+//! Listeners and sockets for datagrams are opened again (*heirlooms*); connections are another process's until they
+//! are claimed (*loans*, `lending`). Either needs a host of the child's own, which is opened then.
+
+use std::ffi::c_int;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant as Time};
+
+use posix::{Errno, Heirloom, Host, Numbered, Open, Result};
+
+use super::{Held, Hosting, Port, State, lock, now, open};
+use crate::claims::{Channel, Kind, Message};
+use crate::numbers::{self, Whose};
+use crate::patience::{Bells, close_own};
+use crate::{claiming, config, seen};
+
+/// A connection of another process's that is ours if we use it.
+pub struct Loan {
+    pub channel: Arc<Channel>,
+    /// Its place in the channel's messages.
+    pub place: u32,
+    pub numbers: Vec<u32>,
+    /// Other processes have the same channel, so that closing our numbers says nothing of theirs.
+    is_shared: bool,
+}
+
+impl Loan {
+    /// One that nobody else has.
+    pub fn new(channel: Arc<Channel>, place: u32, numbers: Vec<u32>) -> Self {
+        Self {
+            channel,
+            place,
+            numbers,
+            is_shared: false,
+        }
+    }
+
+    fn has(&self, number: c_int) -> bool {
+        self.numbers.contains(&number.cast_unsigned())
+    }
+
+    fn set(&self, whose: Whose) {
+        set_all(&self.numbers, whose);
+    }
+}
+
+/// What a channel's other side may claim.
+pub struct Lent {
+    pub channel: Channel,
+    /// By their places in messages; none for what is not lent any more.
+    pub opens: Vec<Option<Arc<Open>>>,
+}
+
+/// What waits for claims, given before `main`.
+pub static LEND: OnceLock<fn(Lent)> = OnceLock::new();
+
+/// What a child that is being forked may claim.
+pub(super) struct Forking {
+    ours: Channel,
+    childs: Channel,
+    connections: Vec<Numbered>,
+}
+
+impl Held {
+    /// A connection stands still, because another process is about to have it. Who uses it waits until that is over.
+    pub fn begin_move(&mut self, open: &Arc<Open>) {
+        let numbers = self.host().numbers_of(open);
+        numbers::inherit_by(claim);
+        set_all(&numbers, Whose::Inherited);
+        self.0.moving.extend(numbers);
+    }
+
+    /// It goes on here.
+    pub fn end_move(&mut self, open: &Arc<Open>) {
+        let numbers = self.host().numbers_of(open);
+        self.0.moving.retain(|number| !numbers.contains(number));
+        set_all(&numbers, Whose::Socket);
+    }
+
+    /// It is the other's; with numbers of it here it may be claimed back.
+    pub fn hand_over(&mut self, open: &Arc<Open>, answer: Channel) {
+        let left = self.host().forget_moved(open);
+        self.0.moving.retain(|number| !left.contains(number));
+        let told = answer.say(Message::plain(Kind::Yours, left.len() as u32), None);
+        match told {
+            Ok(()) if !left.is_empty() => {
+                self.0.loans.push(Loan::new(Arc::new(answer), 0, left));
+            }
+            // Who would have it is gone, and so is it.
+            _ => set_all(&left, Whose::Parent),
+        }
+    }
+}
+
+fn set_all(numbers: &[u32], whose: Whose) {
+    let all = numbers.iter().map(|number| number.cast_signed());
+    all.for_each(|number| numbers::set(number, whose));
+}
+
+impl State {
+    /// A child is about to be forked: what it may claim of us.
+    pub fn prepare_for_child(&mut self) {
+        let can_lend = config::get().is_some_and(|config| !config.is_card());
+        let Some(host) = self.host().filter(|host| can_lend && host.is_up()) else {
+            return;
+        };
+        let connections = host.movable();
+        if connections.is_empty() {
+            return;
+        }
+        // Without descriptors the child hears that it cannot have them.
+        self.forking = Channel::pair().ok().map(|[ours, childs]| Forking {
+            ours,
+            childs,
+            connections,
+        });
+    }
+
+    /// There is a child, or it could not be made: then the channel is closed, and nothing is lent.
+    pub fn go_on_beside_child(&mut self) {
+        self.loans.iter_mut().for_each(|loan| loan.is_shared = true);
+        if let Some(forking) = self.forking.take() {
+            let opens: Vec<_> = forking.connections.into_iter().map(|it| it.0).collect();
+            if let Some(host) = self.host() {
+                opens.iter().for_each(|open| host.hold(open));
+            }
+            let opens = opens.into_iter().map(Some).collect();
+            let channel = forking.ours;
+            self.lend(Lent { channel, opens });
+        }
+        if let Some(host) = self.host() {
+            host.share_with_child();
+        }
+    }
+
+    /// Has a thread wait for claims.
+    fn lend(&mut self, lent: Lent) {
+        self.lending.push(lent.channel.number());
+        if let Some(start) = LEND.get() {
+            start(lent);
+        }
+    }
+
+    /// Nobody waits for claims on a channel any more.
+    pub fn forget_lending(&mut self, channel: c_int) {
+        self.lending.retain(|other| *other != channel);
+    }
+
+    /// Whether others may claim what we have.
+    pub fn is_lending(&self) -> bool {
+        !self.lending.is_empty()
+    }
+
+    /// In a child: the link's queue and its packet memory are the parent's. The socket is closed, so that the queue is
+    /// free when the parent ends; the memory is left as it is.
+    pub fn become_a_child(&mut self) {
+        self.moving.clear();
+        for channel in std::mem::take(&mut self.lending) {
+            numbers::set(channel, Whose::Kernel);
+            close_own(channel);
+        }
+        if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
+            if config::get().is_some_and(|config| !config.is_card()) {
+                self.heirlooms.extend(host.heirlooms());
+            }
+            numbers::become_a_child();
+            seen::stop();
+            self.control = None;
+            close_own(std::mem::replace(&mut self.keeper_bell, -1));
+            let (port, station) = host.into_parts();
+            std::mem::forget(station);
+            drop(port);
+        }
+        self.inherit_loans();
+        numbers::inherit_by(claim);
+        for number in self.heirlooms.iter().flat_map(|heirloom| &heirloom.numbers) {
+            numbers::set(number.cast_signed(), Whose::Inherited);
+        }
+        if !self.heirlooms.is_empty() || !self.loans.is_empty() {
+            self.hosting = Hosting::Inherited;
+        }
+        self.bells = Bells::new();
+    }
+
+    fn inherit_loans(&mut self) {
+        for loan in &mut self.loans {
+            loan.is_shared = true;
+            loan.channel.note_again();
+        }
+        if let Some(forking) = self.forking.take() {
+            let channel = Arc::new(forking.childs);
+            channel.note_again();
+            let numbered = forking.connections.into_iter().map(|it| it.1);
+            let loans = (0..)
+                .zip(numbered)
+                .map(|(place, numbers)| Loan::new(channel.clone(), place, numbers));
+            self.loans.extend(loans);
+        }
+    }
+
+    /// A number that nobody has used yet is none of the child's.
+    pub fn renounce(&mut self, number: c_int) {
+        for heirloom in &mut self.heirlooms {
+            heirloom
+                .numbers
+                .retain(|other| other.cast_signed() != number);
+        }
+        self.heirlooms
+            .retain(|heirloom| !heirloom.numbers.is_empty());
+        if let Some(at) = self.moving.iter().position(|it| it.cast_signed() == number) {
+            let number = self.moving.swap_remove(at);
+            if let Some(host) = self.host() {
+                host.close(number);
+            }
+            return;
+        }
+        let Some(at) = self.loans.iter().position(|loan| loan.has(number)) else {
+            return;
+        };
+        self.loans[at]
+            .numbers
+            .retain(|other| other.cast_signed() != number);
+        if self.loans[at].numbers.is_empty() {
+            let loan = self.loans.swap_remove(at);
+            if !loan.is_shared {
+                let message = Message {
+                    kind: Kind::Release,
+                    place: loan.place,
+                    value: 0,
+                };
+                // Who has it may be gone.
+                loan.channel.say(message, None).ok();
+            }
+        }
+    }
+
+    /// The host of a child, opened now if it was not yet. For connections it is waited until a queue is free: others' are
+    /// over some time.
+    fn own_host(&mut self, patience: Duration) -> Option<&mut Host<Port>> {
+        if let (Hosting::Inherited, Some(config)) = (&self.hosting, config::get()) {
+            self.is_childs = true;
+            let config = config::further(config);
+            let end = Time::now() + patience;
+            self.hosting = loop {
+                match open(&config) {
+                    Ok(host) => break Hosting::Open(host),
+                    Err(error) if is_busy(&error) && Time::now() < end => thread::sleep(QUEUE_LOOK),
+                    Err(error) => {
+                        let link = &config.link;
+                        self.complain(&format!("{link}: {error}"));
+                        break Hosting::Refused;
+                    }
+                }
+            };
+            self.start_threads();
+        }
+        self.host()
+    }
+
+    /// Says once why what the parent has cannot be used here.
+    fn complain(&mut self, why: &str) {
+        if !std::mem::replace(&mut self.has_complained, true) {
+            eprintln!("libsietch: the parent's sockets cannot be used here: {why}.");
+        }
+    }
+
+    /// A number is used that is another process's.
+    fn take_over(&mut self, number: c_int) {
+        let is_it = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
+        if self.heirlooms.iter().any(is_it) {
+            self.open_again(number);
+        } else if let Some(at) = self.loans.iter().position(|loan| loan.has(number)) {
+            let loan = self.loans.swap_remove(at);
+            self.claim(&loan);
+        } else {
+            numbers::set(number, Whose::Parent);
+            let card = config::get().filter(|config| config.is_card());
+            let why = match card {
+                Some(config) => format!("{} has one queue", config.link),
+                None => "this one has a peer and cannot be moved".into(),
+            };
+            self.complain(&why);
+        }
+    }
+
+    fn claim(&mut self, loan: &Loan) {
+        let claimed = self.claim_into_host(loan);
+        match claimed {
+            Ok(lent) => {
+                loan.set(Whose::Socket);
+                if let Some(lent) = lent {
+                    self.lend(lent);
+                }
+            }
+            Err(error) => {
+                loan.set(Whose::Parent);
+                let why = io::Error::from_raw_os_error(error.number());
+                self.complain(&format!("a connection: {why}"));
+            }
+        }
+    }
+
+    fn claim_into_host(&mut self, loan: &Loan) -> Result<Option<Lent>> {
+        self.own_host(QUEUE_PATIENCE).ok_or(Errno::NETWORK_DOWN)?;
+        let queue = self.queue().ok_or(Errno::NETWORK_DOWN)?;
+        let host = self.host().ok_or(Errno::NETWORK_DOWN)?;
+        let from = (&*loan.channel, loan.place);
+        let lent = claiming::claim((host, queue), from, &loan.numbers, now())?;
+        let lent = lent.map(|(channel, open)| Lent {
+            channel,
+            opens: vec![Some(open)],
+        });
+        // Frames of its may have come first.
+        host.turn(now());
+        host.flush();
+        Ok(lent)
+    }
+
+    /// Opens the socket of a number again, and with it all others that were not: peers are told apart by queues,
+    /// not by ports. But of several with one name that one only.
+    fn open_again(&mut self, number: c_int) {
+        let mut heirlooms = std::mem::take(&mut self.heirlooms);
+        let is_asked = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
+        heirlooms.sort_by_key(|heirloom| !is_asked(heirloom));
+        let mut opened: Vec<Heirloom> = Vec::new();
+        let Some(host) = self.own_host(Duration::ZERO) else {
+            self.loans.clear();
+            return numbers::disinherit();
+        };
+        let mut left = Vec::new();
+        for heirloom in heirlooms {
+            if opened.iter().any(|other| other.is_named_as(&heirloom)) {
+                left.push(heirloom);
+                continue;
+            }
+            let whose = match host.inherit(&heirloom) {
+                Ok(()) => Whose::Socket,
+                Err(_) => Whose::Parent,
+            };
+            let numbers = heirloom.numbers.iter();
+            numbers.for_each(|number| numbers::set(number.cast_signed(), whose));
+            opened.push(heirloom);
+        }
+        host.begin_to_take();
+        self.heirlooms = left;
+    }
+}
+
+/// How long a child waits for a queue of the link, and how often it looks.
+const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
+const QUEUE_LOOK: Duration = Duration::from_millis(2);
+/// How often it is looked whether a connection that stands still goes on.
+const MOVE_LOOK: Duration = Duration::from_millis(1);
+
+/// Whether all queues have somebody.
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EBUSY)
+}
+
+/// A number that was inherited is used: it is ours from now on, or another's alone.
+fn claim(number: c_int) {
+    loop {
+        let mut state = lock();
+        if numbers::seen(number) != Whose::Inherited {
+            return;
+        }
+        if !state.moving.contains(&number.cast_unsigned()) {
+            return state.take_over(number);
+        }
+        drop(state);
+        // As long as the other may take.
+        thread::sleep(MOVE_LOOK);
+    }
+}
+
+/// The program is about to lose rights that a queue needs.
+pub fn claim_while_we_may() {
+    let mut state = lock();
+    let Hosting::Inherited = state.hosting else {
+        return;
+    };
+    match state.heirlooms.iter().flat_map(|it| &it.numbers).next() {
+        Some(number) => {
+            let number = number.cast_signed();
+            state.open_again(number);
+        }
+        // A connection can be claimed later.
+        None => drop(state.own_host(QUEUE_PATIENCE).map(|_| ())),
+    }
+}
