@@ -46,6 +46,7 @@ mod figures;
 mod firmware;
 mod go;
 mod guest;
+mod handed;
 mod handshakes;
 mod haproxy;
 mod http;
@@ -253,6 +254,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, socket_programs::TESTS_OF_LOOPBACK),
         once(setup, Cpus::Several, socket_programs::TESTS_OF_LINK),
         workers::TESTS,
+        handed::TESTS,
         once(setup, Cpus::One, own_card::TESTS),
         snoop::TESTS,
     ]
