@@ -103,6 +103,14 @@ static inline int xsk_option(int fd, int name, const void *value, socklen_t len)
 // docs/rings.md
 #define XDP_NEW_FLOWS 0x5301
 
+// A connection that goes on at another queue of the link.
+struct xdp_flow {
+    uint32_t hosts[2];  // ours and the peer's, as in a packet
+    uint16_t ports[2];  // as numbers
+    uint16_t queue, zero;
+};
+#define XDP_MOVE_FLOW _IOW(0xda, 3, struct xdp_flow)
+
 static inline int xsk_register(int fd, void *at, uint64_t len, uint32_t chunk, uint32_t headroom) {
     struct xdp_umem_reg request = {
         .addr = (uintptr_t)at, .len = len, .chunk_size = chunk, .headroom = headroom};

@@ -124,8 +124,17 @@ static void a_link_may_have_several_queues(void) {
     int no = 0;
     begin();
     CHECK(xsk_open(&further, ENTRIES, CHUNKS) == 0 && xsk_open(&third, 8, 8) == 0);
-    CHECK(xsk_option(further.fd, XDP_NEW_FLOWS, &no, sizeof no) == -1 && errno == ENXIO);
+    struct xdp_flow flow = {.hosts = {0x0a000001, 0x0a000002}, .ports = {80, 1024}, .queue = 15};
+    CHECK(ioctl(further.fd, XDP_MOVE_FLOW, &flow) == -1 && errno == ENXIO);
+    CHECK(ioctl(b.fd, XDP_MOVE_FLOW, &flow) == -1 && errno == ENODEV);
+    CHECK(xsk_option(further.fd, XDP_NEW_FLOWS, &no, sizeof no) == 0);
     CHECK(bind_queue(&further, 15) == 0);
+    CHECK(ioctl(b.fd, XDP_MOVE_FLOW, &flow) == 0);
+    flow.queue = 14;
+    CHECK(ioctl(b.fd, XDP_MOVE_FLOW, &flow) == -1 && errno == ENODEV);
+    flow.zero = 1;
+    CHECK(ioctl(b.fd, XDP_MOVE_FLOW, &flow) == -1 && errno == EINVAL);
+    CHECK(ioctl(b.fd, XDP_MOVE_FLOW, NULL) == -1 && errno == EFAULT);
     CHECK(bind_queue(&third, 15) == -1 && errno == EBUSY);
     CHECK(bind_queue(&third, 0) == -1 && errno == EBUSY);
     CHECK(xsk_option(further.fd, XDP_NEW_FLOWS, &no, sizeof no) == 0);
