@@ -1,4 +1,5 @@
-//! Disks in /proc: diskstats and partitions (Linux's Documentation/admin-guide/iostats).
+//! Disks in /proc: diskstats and partitions (Linux's Documentation/admin-guide/iostats), and what
+//! Linux does not tell of them.
 
 use core::fmt::{Result, Write};
 
@@ -8,11 +9,44 @@ use vfs::pseudo::{Entry, Text};
 
 /// The files.
 pub const ENTRIES: &[Entry] = &[
+    Entry::new("disks", figures),
     Entry::new("diskstats", diskstats),
     Entry::new("partitions", partitions),
 ];
 
 const NS_PER_MS: u64 = 1_000_000;
+
+/// What failed, and what it took; times are nanoseconds. RETRIED counts requests that were sent again
+/// after the device was started anew, TIMED_OUT those that were given up.
+fn figures(text: &mut Text) -> Result {
+    writeln!(
+        text,
+        "REQUESTS BUSY WAITED COMMANDS FAILED RETRIED TIMED_OUT NAME"
+    )?;
+    for disk in disks() {
+        let counters = disk.counters();
+        let requests = [
+            counters.reads,
+            counters.writes,
+            counters.discards,
+            counters.flushes,
+        ];
+        let requests: u64 = requests.iter().map(|tally| tally.requests).sum();
+        for figure in [
+            requests,
+            counters.busy_ns,
+            counters.weighted_ns,
+            counters.commands,
+            counters.failed,
+            counters.retried,
+            counters.timed_out,
+        ] {
+            write!(text, "{figure} ")?;
+        }
+        writeln!(text, "{}", disk.name())?;
+    }
+    Ok(())
+}
 
 /// A line for each disk; what partitions did is their disk's.
 fn diskstats(text: &mut Text) -> Result {

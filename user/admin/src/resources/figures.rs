@@ -1,7 +1,7 @@
 //! All counters of /proc that matter here, each under one name.
 //!
 //! `cpu.user`, `mem.MemTotal`, `vm.oom_kill`, `Tcp.RetransSegs`, `port.eth0.in`,
-//! `volume.data.BUSY`. Times of CPUs are ticks, those of volumes nanoseconds.
+//! `volume.data.BUSY`, `disk.vda.BUSY`. Times of CPUs are ticks, those of volumes and disks nanoseconds.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,8 @@ impl Figures {
         figures.add_ports(&read("/proc/net/dev"));
         figures.add_families(&read("/proc/net/snmp"));
         figures.add_families(&read("/proc/net/netstat"));
-        figures.add_volumes(&read("/proc/volumes"));
+        figures.add_servers("volume", &read("/proc/volumes"));
+        figures.add_servers("disk", &read("/proc/disks"));
         figures.add_stretches(&read("/proc/resched"));
         Ok(figures)
     }
@@ -168,7 +169,7 @@ impl Figures {
     }
 
     /// A line of heads, the last of which is the name.
-    fn add_volumes(&mut self, text: &str) {
+    fn add_servers(&mut self, kind: &str, text: &str) {
         let mut lines = text.lines();
         let heads: Vec<&str> = lines.next().unwrap_or("").split(' ').collect();
         for line in lines {
@@ -176,7 +177,7 @@ impl Figures {
             let Some((name, numbers)) = fields.split_last() else {
                 continue;
             };
-            let group = format!("volume.{}", name.replace('.', "_"));
+            let group = format!("{kind}.{}", name.replace('.', "_"));
             for (head, number) in heads.iter().zip(numbers) {
                 self.put(&group, head, number);
             }

@@ -1,4 +1,4 @@
-//! `use`: utilisation, saturation and errors of CPU, memory, network and volumes on one screen.
+//! `use`: utilisation, saturation and errors of CPU, memory, network, volumes and disks on one screen.
 //!
 //! The USE method (Brendan Gregg, 2012) asks three questions of each resource: how much of it
 //! is used, does work queue for it, and does it fail? Whatever answers yes is looked at first.

@@ -13,12 +13,13 @@ type Row = Vec<String>;
 pub fn rows(before: &Figures, now: &Figures) -> Vec<Row> {
     let span = Span { before, now };
     let ports = now.members("port.");
-    let volumes = now.members("volume.");
+    let (volumes, disks) = (now.members("volume."), now.members("disk."));
     let mut rows = vec![span.cpu(), span.memory()];
     rows.extend(span.kernel());
     rows.extend(ports.iter().map(|port| span.port(port)));
     rows.extend([span.tcp(), span.udp(), span.ip()]);
     rows.extend(volumes.iter().map(|volume| span.volume(volume)));
+    rows.extend(disks.iter().map(|disk| span.disk(disk)));
     rows
 }
 
@@ -127,6 +128,24 @@ impl Span<'_> {
             format!("{busy}, {requests} requests /s"),
             Some(format!("{under_way} under way, {full} found full")),
             self.counted(&name("FAILED"), "failed"),
+        )
+    }
+
+    fn disk(&self, disk: &str) -> Row {
+        let name = |what: &str| format!("disk.{disk}.{what}");
+        let passed_ns = self.now.passed_ns(self.before);
+        let busy = share(self.sum(&[&name("BUSY")]), passed_ns);
+        let requests = self.rate(&name("REQUESTS"));
+        let under_way = average(self.sum(&[&name("WAITED")]), passed_ns);
+        let [failed, again, given_up] =
+            ["FAILED", "RETRIED", "TIMED_OUT"].map(|what| self.sum(&[&name(what)]));
+        row(
+            disk,
+            format!("{busy}, {requests} requests /s"),
+            Some(format!("{under_way} under way")),
+            Some(format!(
+                "{failed} failed, {again} sent again, {given_up} lost"
+            )),
         )
     }
 

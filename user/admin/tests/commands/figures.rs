@@ -119,6 +119,10 @@ fn busy_machine() -> Papers {
     let volume = |busy_ns: u64| {
         format!("REQUESTS BUSY WAITED FULL FAILED NAME\n20 {busy_ns} {busy_ns} 3 0 data\n")
     };
+    let disk = |requests: u64, busy_ns: u64, failed: u64| {
+        let heads = "REQUESTS BUSY WAITED COMMANDS FAILED RETRIED TIMED_OUT NAME";
+        format!("{heads}\n{requests} {busy_ns} {busy_ns} 9 {failed} 0 0 vda\n")
+    };
     Papers::of([
         (
             "/proc/microstates",
@@ -148,6 +152,7 @@ fn busy_machine() -> Papers {
         ("/proc/net/netstat", &[&ext(0), &ext(11)]),
         ("/proc/net/dev", &[&port(100), &port(2100)]),
         ("/proc/volumes", &[&volume(0), &volume(1_000_000_000)]),
+        ("/proc/disks", &[&disk(10, 0, 0), &disk(50, 500_000_000, 1)]),
         (
             "/proc/resched",
             &[
@@ -162,7 +167,7 @@ fn busy_machine() -> Papers {
 fn use_says_of_each_resource_how_much_is_used_what_waits_and_what_failed() {
     let (code, out, err) = run(admin::resources::run, "use 2 2", busy_machine());
     assert_eq!((code, err.as_str()), (0, ""));
-    let lines: Vec<&str> = out.lines().skip(9).collect();
+    let lines: Vec<&str> = out.lines().skip(10).collect();
     assert_eq!(
         lines,
         [
@@ -175,6 +180,7 @@ fn use_says_of_each_resource_how_much_is_used_what_waits_and_what_failed() {
             "udp      0 in, 0 out /s            0 dropped by full queues     0 to nobody",
             "ip       0 in, 0 out /s            --                           0 bad, 0 without route",
             "data     50%, 0 requests /s        0.5 under way, 0 found full  0 failed",
+            "vda      25%, 20 requests /s       0.2 under way                1 failed, 0 sent again, 0 lost",
         ]
     );
 }
