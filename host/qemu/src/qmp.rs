@@ -47,6 +47,12 @@ impl Qmp {
         self.execute("cont", json!({}))
     }
 
+    /// Gives the disk of that number, by their order, another size.
+    pub fn resize_disk(&mut self, number: usize, bytes: u64) -> io::Result<()> {
+        let arguments = json!({"node-name": format!("disk{number}"), "size": bytes});
+        self.execute("block_resize", arguments)
+    }
+
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.writer, "{request}")?;

@@ -4,8 +4,10 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
+use qemu::Qmp;
+
 use crate::Test;
-use crate::guest::{BOOT_PATIENCE, Setup};
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
 use crate::status::expect_status;
 use crate::userland;
 use crate::volume::Folder;
@@ -42,6 +44,7 @@ pub const TESTS_ONCE: &[Test] = &[
             passes(setup, &["--iommu", "--disk", &disk.name()], BYTES)
         },
     ),
+    ("a disk that grows while it is used has its new end", grows),
     ("a disk that is read-only opens for reading only", |setup| {
         let disk = Image::new("ro", 4 << 20)?;
         passes(setup, &[&disk.flag(",ro")], READ_ONLY)
@@ -112,7 +115,15 @@ grep -q 'Input/output error' /tmp/log
 ! dd if=/dev/zero of=/dev/vda bs=4k seek=8 count=1 oflag=direct conv=notrunc 2> /tmp/log
 grep -q 'Input/output error' /tmp/log
 dd if=/dev/vda of=/dev/null bs=4k skip=9 count=4 iflag=direct 2> /dev/null
-dd if=/dev/zero of=/dev/vda bs=4k seek=9 count=1 conv=notrunc,fsync 2> /dev/null";
+dd if=/dev/zero of=/dev/vda bs=4k seek=9 count=1 conv=notrunc,fsync 2> /dev/null
+grep -q ' 3 0 0 vda$' /proc/disks";
+
+const GROWS: &str = "set -e
+echo it is up
+exec 3<> /dev/vda
+until test $(blockdev --getsize64 /dev/vda) = 8388608; do sleep 0.2; done
+test $(cat /sys/block/vda/size) = 16384
+printf SIETCH | dd bs=1 seek=8000000 conv=notrunc,fsync of=/dev/fd/3 2> /dev/null";
 
 const READ_ONLY: &str = "set -e
 test $(blockdev --getro /dev/vda) = 1; test $(cat /sys/block/vda/ro) = 1
@@ -120,19 +131,37 @@ head -c 4096 /dev/vda | cmp -n 4096 - /dev/zero
 ! dd if=/dev/zero of=/dev/vda bs=512 count=1 2> /tmp/log; grep -q 'Permission denied' /tmp/log";
 
 fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
+    expect_status(&start(setup, flags, script)?.wait(BOOT_PATIENCE)?, 0)
+}
+
+fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, String> {
     let mut args = vec!["--net", "none"];
     args.extend_from_slice(userland::FOLDERS);
     args.extend_from_slice(&["--volume", "/sbin:/sbin:ro"]);
     args.extend_from_slice(flags);
     let script = format!("PATH=$PATH:/usr/sbin\n{script}");
     args.extend_from_slice(&["/bin/bash", "-c", &script]);
-    expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
+    setup.start(&args)
 }
 
 fn bytes(setup: &Setup) -> Result<(), String> {
     let disk = Image::new("bytes", 4 << 20)?;
     passes(setup, &[&disk.flag("")], BYTES)?;
     disk.expect_at(510, b"hello")
+}
+
+fn grows(setup: &Setup) -> Result<(), String> {
+    let disk = Image::new("grows", 4 << 20)?;
+    let name = format!("grows-{}", std::process::id());
+    let flag = disk.flag("");
+    let guest = start(setup, &["--name", &name, &flag], GROWS)?;
+    guest.expect("it is up", BOOT_PATIENCE)?;
+    let socket = state_folder().join("sietch").join(&name).join("qmp.sock");
+    Qmp::connect(&socket)
+        .and_then(|mut qmp| qmp.resize_disk(0, 8 << 20))
+        .map_err(|error| format!("QEMU does not resize it: {error}"))?;
+    expect_status(&guest.wait(BOOT_PATIENCE)?, 0)?;
+    disk.expect_at(8_000_000, b"SIETCH")
 }
 
 fn tools(setup: &Setup) -> Result<(), String> {
