@@ -15,6 +15,7 @@
 //! | module | what |
 //! |---|---|
 //! | `sockets`, `reading`, `writing`, `messages`, `descriptors`, `sets`, `polls`, `files` | the functions that programs call |
+//! | `passing` | sockets that a program would pass to another |
 //! | `transfer` | bytes as their flags say |
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
@@ -63,6 +64,7 @@ mod memory;
 mod messages;
 mod next;
 mod numbers;
+mod passing;
 mod patience;
 mod polls;
 mod reading;

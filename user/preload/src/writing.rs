@@ -10,6 +10,7 @@ use posix::{Endpoint, Errno, Result, SendOptions};
 use crate::answer;
 use crate::memory::{self, Name};
 use crate::next;
+use crate::passing;
 use crate::transfer::{self, is_ours};
 
 /// Sends where no peer is named, so that it stays ours.
@@ -131,6 +132,13 @@ unsafe fn recipient(name: *const sockaddr, len: socklen_t) -> Result<Option<Endp
 pub unsafe extern "C" fn sendmsg(number: c_int, header: *const msghdr, flags: c_int) -> ssize_t {
     // SAFETY: **Caller**.
     let message = unsafe { header.as_ref() }.filter(|_| is_ours(number));
+    if message.is_none() {
+        // SAFETY: **Caller**.
+        let passed = unsafe { passing::check(header) };
+        if let Err(error) = passed {
+            return answer::count(Err(error));
+        }
+    }
     let ours = message.map(|message| {
         // SAFETY: **Caller**.
         let to = unsafe { recipient(message.msg_name.cast(), message.msg_namelen) }?;
