@@ -117,7 +117,10 @@ impl<M: SharedMemory> StackTable<M> {
     pub fn write_rows(&self, rows: impl Iterator<Item = Option<Payload>>) {
         let mut count = 0;
         for (row, payload) in (0..self.rows).zip(rows) {
-            self.write_row(row, &payload.unwrap_or([0; PAYLOAD_WORDS]));
+            match payload {
+                Some(payload) => self.write_row(row, &payload),
+                None => self.clear_row(row),
+            }
             count = row + 1;
         }
         self.memory.store(COUNT, count as u32);
@@ -130,6 +133,14 @@ impl<M: SharedMemory> StackTable<M> {
                 self.memory.store(at + index * WORD_BYTES, *word);
             }
         });
+    }
+
+    /// Most free rows were free before, and no word of theirs is written.
+    fn clear_row(&self, row: usize) {
+        let is_used = |at: usize| self.memory.load(at + WORD_BYTES) != 0;
+        if self.row_at(row).is_some_and(is_used) {
+            self.write_row(row, &[0; PAYLOAD_WORDS]);
+        }
     }
 
     fn versioned(&self, at: usize, write: impl FnOnce()) {

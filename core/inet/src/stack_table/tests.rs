@@ -94,6 +94,19 @@ fn sockets_are_read_as_they_were_written() {
 }
 
 #[test]
+fn a_row_is_free_when_its_socket_is_gone() {
+    let table = still();
+    table.write_rows([row(State::Listen, 0).encode()].into_iter());
+    assert!(
+        table
+            .read_row(0)
+            .is_some_and(|words| StackRow::decode(&words, HOST).is_some())
+    );
+    table.write_rows([None].into_iter());
+    assert_eq!(table.read_row(0), Some([0; PAYLOAD_WORDS]));
+}
+
+#[test]
 fn the_figures_of_a_connection_are_read_as_they_were_written() {
     let mut words: Payload = core::array::from_fn(|index| index as u32 + 1);
     words[0] = u32::from_ne_bytes([1, 1, 80, 0]);
