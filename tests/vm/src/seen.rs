@@ -29,6 +29,10 @@ pub const TESTS: &[Test] = &[
         "nginx by libsietch.so with four workers is listed by worker, and captured once (seen)",
         shows_workers,
     ),
+    (
+        "Debian's ss shows sockets for datagrams of a program by libsietch.so",
+        shows_datagrams,
+    ),
 ];
 
 const TCPDUMP: &str = "/usr/bin/tcpdump";
@@ -296,5 +300,21 @@ fn shows_workers(setup: &Setup) -> Result<(), String> {
             return Err(format!("no {opening} in {frames:?}"));
         }
     }
+    shell.leave().map(drop)
+}
+
+fn shows_datagrams(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new("tests/programs/scenes/mmsg_echo.c"))?;
+    let program = format!("{}:/bin/mmsg_echo", program.display());
+    let mut shell = operator_of(setup, "256M", &[SS, &program])?;
+    bypass::start(&mut shell, "mmsg_echo", "serving")?;
+    let said = shell.ask(&format!("{SS} -uanp; cat /proc/net/udp"))?;
+    line(&said, &["UNCONN", "10.0.2.61:7 ", "mmsg_echo"])?;
+    line(&said, &["3D02000A:0007", " 07 "])?;
+    shell.ask("kill -9 $!; wait $!")?;
+    without(&shell.ask(&format!("{SS} -uan"))?, "10.0.2.61:")?;
     shell.leave().map(drop)
 }
