@@ -24,8 +24,8 @@ pub(crate) struct DiskFile {
     told_failures: AtomicU64,
 }
 
-/// Opens what has this number.
-pub(crate) fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
+/// The disk, or the partition of it, that has this number.
+pub(crate) fn find(number: u64) -> Result<(Arc<Disk>, Option<Arc<Partition>>)> {
     let (major, minor) = device_parts(number);
     if major != MAJOR {
         return Err(Error::NoSuchDevice);
@@ -40,6 +40,12 @@ pub(crate) fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
             Some(found.ok_or(Error::NoSuchDevice)?)
         }
     };
+    Ok((disk, partition))
+}
+
+/// Opens what has this number.
+pub(crate) fn open(number: u64, status: StatusFlags) -> Result<FileRef> {
+    let (disk, partition) = find(number)?;
     let limits = disk.refresh();
     if limits.is_read_only && status.intersects(StatusFlags::WRONLY | StatusFlags::RDWR) {
         return Err(Error::AccessDenied);

@@ -36,6 +36,7 @@ mod partition;
 mod recovery;
 mod requests;
 mod scan;
+mod store;
 mod transfer;
 
 use alloc::sync::Arc;
@@ -46,9 +47,11 @@ use mach::mem::DmaMemory;
 use mach::sync::Once;
 use sched::{Softirq, Work, register_softirq};
 
+pub use block::Durability;
 pub use disk::Disk;
 pub use nodes::{MAJOR, MINORS};
 pub use partition::Partition;
+pub use store::Store;
 
 /// Disks of a machine at most: as many as letters name.
 const DISKS_MAX: usize = 16;

@@ -1,0 +1,150 @@
+//! A disk or a partition as a file system of the kernel's uses it: bytes at an offset.
+//!
+//! Bytes pass through pages of the kernel's, so a caller's memory may lie anywhere. What is read
+//! may begin inside of a block; what is written may not.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use base::PAGE_BYTES;
+use block::{Durability, Operation, SECTOR_BYTES, SectorRange};
+use mach::mem::Page;
+use mach::mem::fallible::TryGrow;
+use sync::{Error, Result};
+use vfs::{FileType, Walk};
+
+use crate::disk::Disk;
+use crate::file;
+use crate::transfer::{Segment, move_pages};
+
+/// Bytes of one request.
+const REQUEST_BYTES: usize = 256 << 10;
+
+/// Where a file system lies.
+pub struct Store {
+    disk: Arc<Disk>,
+    sectors: SectorRange,
+    number: u64,
+}
+
+impl Store {
+    /// That of the node at `path`.
+    ///
+    /// Errors: `NotBlockDevice` if it is none, `NoSuchDevice`, and what a walk says.
+    pub fn find(path: &[u8]) -> Result<Self> {
+        let node = vfs::resolve(None, path, Walk::FOLLOW)?.inode().metadata()?;
+        if node.kind != FileType::BlockDevice {
+            return Err(Error::NoSuchDevice);
+        }
+        let (disk, partition) = file::find(node.node)?;
+        let limits = disk.refresh();
+        let whole = SectorRange {
+            first: 0,
+            count: limits.sectors,
+        };
+        Ok(Self {
+            sectors: partition.map_or(whole, |partition| partition.sectors),
+            disk,
+            number: node.node,
+        })
+    }
+
+    /// The device's number.
+    pub fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Its size.
+    pub fn bytes(&self) -> u64 {
+        self.sectors.bytes()
+    }
+
+    /// Whether nothing can be changed.
+    pub fn is_read_only(&self) -> bool {
+        self.disk.limits().is_read_only
+    }
+
+    fn check(&self, offset: u64, len: usize) -> Result<u64> {
+        let end = offset.checked_add(len as u64).ok_or(Error::Io)?;
+        match end <= self.bytes() {
+            true => Ok(self.sectors.first * SECTOR_BYTES + offset),
+            false => Err(Error::Io),
+        }
+    }
+
+    /// Fills `into` from `offset` on.
+    pub fn read(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let start = self.check(offset, into.len())?;
+        let block = u64::from(self.disk.limits().block_bytes);
+        let mut done = 0;
+        while done < into.len() {
+            let at = start + done as u64;
+            let skip = (at % block) as usize;
+            let most = (into.len() - done).min(REQUEST_BYTES - skip);
+            let segments = pages((skip + most).next_multiple_of(block as usize))?;
+            let first = (at - skip as u64) / SECTOR_BYTES;
+            move_pages(&self.disk, Operation::Read, first, &segments)?;
+            copy_out(&segments, skip, into.get_mut(done..done + most));
+            done += most;
+        }
+        Ok(())
+    }
+
+    /// Stores `from` from `offset` on.
+    ///
+    /// Errors: `Invalid` if these are no whole blocks of the disk.
+    pub fn write(&self, offset: u64, from: &[u8], durability: Durability) -> Result<()> {
+        let start = self.check(offset, from.len())?;
+        let block = u64::from(self.disk.limits().block_bytes);
+        if !start.is_multiple_of(block) || !(from.len() as u64).is_multiple_of(block) {
+            return Err(Error::Invalid);
+        }
+        let parts = from
+            .chunks(REQUEST_BYTES)
+            .zip((start..).step_by(REQUEST_BYTES));
+        for (part, at) in parts {
+            let segments = pages(part.len())?;
+            for (segment, bytes) in segments.iter().zip(part.chunks(PAGE_BYTES)) {
+                segment.page.write(0, bytes);
+            }
+            let operation = Operation::Write(durability);
+            move_pages(&self.disk, operation, at / SECTOR_BYTES, &segments)?;
+        }
+        Ok(())
+    }
+
+    /// Empties the device's cache.
+    pub fn flush(&self) -> Result<()> {
+        self.disk.flush()
+    }
+}
+
+/// Pages for `bytes`.
+fn pages(bytes: usize) -> Result<Vec<Segment>> {
+    let mut segments = Vec::new();
+    segments.make_room(bytes.div_ceil(PAGE_BYTES))?;
+    let mut left = bytes;
+    while left != 0 {
+        let part = left.min(PAGE_BYTES);
+        let page = Page::alloc().ok_or(Error::OutOfMemory)?;
+        segments.push(Segment {
+            page,
+            bytes: 0..part,
+        });
+        left -= part;
+    }
+    Ok(segments)
+}
+
+/// Copies what lies in the pages from byte `skip` on.
+fn copy_out(segments: &[Segment], skip: usize, into: Option<&mut [u8]>) {
+    let mut rest = into.unwrap_or(&mut []);
+    let mut skip = skip;
+    for segment in segments {
+        let here = segment.bytes.len().saturating_sub(skip).min(rest.len());
+        let (now, later) = rest.split_at_mut(here);
+        segment.page.read(skip.min(PAGE_BYTES), now);
+        skip = skip.saturating_sub(segment.bytes.len());
+        rest = later;
+    }
+}
