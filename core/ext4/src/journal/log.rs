@@ -1,0 +1,271 @@
+//! Writing to the log.
+
+use alloc::vec::Vec;
+
+use super::format::{
+    self, DESCRIPTOR, Format, LogSuper, MAGIC, Sums, TAG_ESCAPED, TAG_LAST, TAG_SAME_UUID, Tag,
+};
+use crate::bytes::{be32, put_be32};
+use crate::device::Durability;
+use crate::error::{Corrupt, MountError, Result};
+use crate::layout::extent::Extent;
+use crate::store::{Block, Store};
+
+/// Blocks that are written to the log at once.
+const BATCH_BLOCKS: usize = 64;
+
+/// The log of a mounted image.
+#[derive(Debug)]
+pub(crate) struct Log {
+    /// Where the file's blocks are.
+    map: Vec<Extent>,
+    block_bytes: usize,
+    raw: Vec<u8>,
+    pub(super) state: LogSuper,
+    /// The next block to be written.
+    head: u32,
+    used: u32,
+}
+
+/// All blocks of a transaction, and the data that it makes visible, are on the medium.
+struct Logged(());
+
+impl Log {
+    /// Reads the log's superblock.
+    pub(crate) fn open(
+        store: &mut Store,
+        map: Vec<Extent>,
+        block_bytes: usize,
+    ) -> Result<Self, MountError> {
+        let first = map.first().filter(|extent| extent.logical == 0);
+        let place = first.ok_or(Corrupt::Journal)?.physical;
+        let mut raw = store.zeroed()?;
+        store.read_data(place, 0, &mut raw)?;
+        let state = LogSuper::parse(&raw, block_bytes)?;
+        let covered: u64 = map.iter().map(|extent| u64::from(extent.len)).sum();
+        if covered < u64::from(state.len) {
+            return Err(Corrupt::Journal.into());
+        }
+        let head = state.first;
+        Ok(Self {
+            map,
+            block_bytes,
+            raw,
+            state,
+            head,
+            used: 0,
+        })
+    }
+
+    /// Whether transactions have to be replayed.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.state.start != 0
+    }
+
+    /// Blocks for transactions.
+    fn capacity(&self) -> u32 {
+        self.state.len - self.state.first
+    }
+
+    /// Blocks that one transaction may have.
+    pub(crate) fn transaction_max(&self) -> usize {
+        (self.capacity() / 4) as usize
+    }
+
+    /// Whether the log has no room for another transaction of the largest size.
+    pub(crate) fn is_short(&self) -> bool {
+        self.used > self.capacity() / 2
+    }
+
+    /// The place of a block of the log.
+    pub(super) fn place(&self, block: u32) -> Result<u64, Corrupt> {
+        let after = self.map.partition_point(|extent| extent.logical <= block);
+        let extent = after.checked_sub(1).and_then(|index| self.map.get(index));
+        let found = extent.filter(|extent| u64::from(block) < extent.end());
+        Ok(found.ok_or(Corrupt::Journal)?.from(block).physical)
+    }
+
+    /// The block behind `block`; the last is followed by the first.
+    pub(super) fn after(&self, block: u32) -> u32 {
+        if block + 1 >= self.state.len {
+            self.state.first
+        } else {
+            block + 1
+        }
+    }
+
+    /// Begins to write: an empty log in our format.
+    pub(crate) fn start(
+        &mut self,
+        store: &mut Store,
+        has_sums: bool,
+        is_64bit: bool,
+    ) -> Result<()> {
+        self.state.format.sums = if has_sums { Sums::V3 } else { Sums::None };
+        self.state.format.is_64bit = is_64bit;
+        self.move_tail(store)
+    }
+
+    /// All that is committed is in its place: the log is empty and goes on at its head.
+    pub(crate) fn move_tail(&mut self, store: &mut Store) -> Result<()> {
+        self.state.start = self.head;
+        self.used = 0;
+        self.store_superblock(store)
+    }
+
+    /// As [`Log::move_tail`], for good: there is nothing to be replayed.
+    pub(crate) fn close(&mut self, store: &mut Store) -> Result<()> {
+        self.state.start = 0;
+        self.store_superblock(store)
+    }
+
+    /// The log was replayed up to before `sequence`.
+    pub(super) fn set_recovered(&mut self, store: &mut Store, sequence: u32) -> Result<()> {
+        self.state.sequence = sequence;
+        self.close(store)
+    }
+
+    fn store_superblock(&mut self, store: &mut Store) -> Result<()> {
+        self.state.store(&mut self.raw);
+        let place = self.place(0)?;
+        store.write_data(place, &self.raw, Durability::Forced)
+    }
+
+    /// Commits: when this returns, a loss of power does not undo the transaction.
+    pub(crate) fn commit(
+        &mut self,
+        store: &mut Store,
+        blocks: &[(u64, Block)],
+        revoked: &[u64],
+        seconds: u64,
+    ) -> Result<()> {
+        let mut batch = Batch {
+            first: self.head,
+            bytes: Vec::new(),
+        };
+        let format = self.state.format;
+        let sequence = self.state.sequence;
+        for numbers in revoked.chunks(format.revokes_per_block(self.block_bytes)) {
+            let mut block = store.zeroed()?;
+            format.set_revoked(&mut block, sequence, numbers);
+            self.append(store, &mut batch, &block)?;
+        }
+        for part in blocks.chunks(format.tags_per_block(self.block_bytes)) {
+            let descriptor = descriptor(&format, sequence, part, store.zeroed()?);
+            self.append(store, &mut batch, &descriptor)?;
+            for (_, block) in part {
+                self.append_copy(store, &mut batch, block)?;
+            }
+        }
+        let logged = self.flush(store, &mut batch)?;
+        self.commit_block(store, logged, seconds)
+    }
+
+    fn flush(&mut self, store: &mut Store, batch: &mut Batch) -> Result<Logged> {
+        self.write(store, batch)?;
+        store.device.flush()?;
+        Ok(Logged(()))
+    }
+
+    fn commit_block(&mut self, store: &mut Store, _: Logged, seconds: u64) -> Result<()> {
+        let mut block = store.zeroed()?;
+        self.state
+            .format
+            .set_commit(&mut block, self.state.sequence, seconds);
+        store.write_data(self.place(self.head)?, &block, Durability::Forced)?;
+        self.head = self.after(self.head);
+        self.used += 1;
+        self.state.sequence = self.state.sequence.wrapping_add(1);
+        Ok(())
+    }
+
+    fn append_copy(&mut self, store: &mut Store, batch: &mut Batch, block: &[u8]) -> Result<()> {
+        self.append(store, batch, block)?;
+        let at = batch.bytes.len().saturating_sub(self.block_bytes);
+        if be32(block, 0) == MAGIC && !batch.bytes.is_empty() {
+            put_be32(&mut batch.bytes, at, 0);
+        }
+        Ok(())
+    }
+
+    fn append(&mut self, store: &mut Store, batch: &mut Batch, block: &[u8]) -> Result<()> {
+        if batch.bytes.len() >= BATCH_BLOCKS * self.block_bytes || self.head < batch.first {
+            self.write(store, batch)?;
+        }
+        batch.bytes.extend_from_slice(block);
+        self.head = self.after(self.head);
+        self.used += 1;
+        Ok(())
+    }
+
+    /// Writes a batch, which may lie in several pieces of the disk.
+    fn write(&mut self, store: &mut Store, batch: &mut Batch) -> Result<()> {
+        let mut block = batch.first;
+        let mut rest = batch.bytes.as_slice();
+        while !rest.is_empty() {
+            let place = self.place(block)?;
+            let mut count = 1;
+            while rest.len() > count * self.block_bytes
+                && self
+                    .place(block + count as u32)
+                    .is_ok_and(|next| next == place + count as u64)
+            {
+                count += 1;
+            }
+            let (now, later) = rest.split_at((count * self.block_bytes).min(rest.len()));
+            store.write_data(place, now, Durability::Volatile)?;
+            block += count as u32;
+            rest = later;
+        }
+        batch.bytes.clear();
+        batch.first = self.head;
+        Ok(())
+    }
+}
+
+/// Blocks of the log that follow each other.
+struct Batch {
+    first: u32,
+    bytes: Vec<u8>,
+}
+
+fn descriptor(
+    format: &Format,
+    sequence: u32,
+    part: &[(u64, Block)],
+    mut block: Vec<u8>,
+) -> Vec<u8> {
+    format::set_header(&mut block, DESCRIPTOR, sequence);
+    for (index, (number, data)) in part.iter().enumerate() {
+        let is_escaped = be32(data, 0) == MAGIC;
+        let checksum = match is_escaped {
+            false => format.copy_checksum(sequence, data),
+            true => {
+                let mut copy = data.as_ref().clone();
+                put_be32(&mut copy, 0, 0);
+                format.copy_checksum(sequence, &copy)
+            }
+        };
+        let flags = [
+            (is_escaped, TAG_ESCAPED),
+            (index != 0, TAG_SAME_UUID),
+            (index + 1 == part.len(), TAG_LAST),
+        ];
+        let flags = flags
+            .iter()
+            .filter(|(is_set, _)| *is_set)
+            .map(|(_, bit)| bit)
+            .sum();
+        format.put_tag(
+            &mut block,
+            index,
+            &Tag {
+                block: *number,
+                flags,
+                checksum,
+            },
+        );
+    }
+    format.seal_tail(&mut block);
+    block
+}

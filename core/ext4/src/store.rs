@@ -1,0 +1,415 @@
+//! Blocks of metadata in memory, and the transaction that changes them.
+//!
+//! # Problem
+//! An operation changes several blocks, and either all or none of the changes may reach the disk,
+//! whatever fails and whenever the power does.
+//!
+//! # Idea
+//! As jbd2: changes belong to the *running* transaction, operations enter it by a *handle*. Beyond
+//! jbd2, a handle can be undone: before it changes a block for the first time it keeps the block as
+//! it was, so that an operation that fails half-way (disk full, tree damaged) leaves no trace.
+//! Blocks are shared copy-on-write, so that keeping one costs a copy only once it is changed.
+//!
+//! # Invariants
+//! - **Cached is checked**: a block in the cache passed its seal's check, or was made by us.
+//! - **Changes are owned**: a block that differs from the disk is in the running transaction or
+//!   waits for a checkpoint, and is not evicted.
+//! - **Revoked after commit**: a freed block stays in the cache, and among those that wait for a
+//!   checkpoint, until the transaction that freed it is committed.
+//!
+//! Not here: the log's format (`journal`), checksums (`seal`).
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use crate::device::{Device, Durability};
+use crate::error::{Corrupt, Error, Result};
+use crate::layout::superblock::Geometry;
+use crate::seal::{Context, Seal};
+
+/// A block's bytes, shared until somebody changes them.
+pub(crate) type Block = Arc<Vec<u8>>;
+
+/// Clean blocks that are kept.
+const CLEAN_MAX: usize = 4096;
+/// Blocks that one device write moves at most when neighbours are joined.
+const JOINED_MAX: usize = 64;
+
+#[derive(Clone, Debug)]
+struct Buffer {
+    data: Block,
+    seal: Seal,
+    /// Inodes, by their place in the block, that changed since the last commit.
+    touched: u64,
+    /// Inodes whose checksum was found right.
+    verified: u64,
+    is_running: bool,
+    awaits_checkpoint: bool,
+    used: u64,
+}
+
+/// The running transaction.
+#[derive(Debug, Default)]
+struct Running {
+    blocks: BTreeSet<u64>,
+    revoked: Vec<u64>,
+}
+
+/// What undoes a handle.
+#[derive(Debug, Default)]
+struct Undo {
+    before: BTreeMap<u64, Option<Buffer>>,
+    revoked: usize,
+}
+
+/// All blocks of metadata.
+pub(crate) struct Store {
+    pub(crate) device: Box<dyn Device>,
+    block_bytes: usize,
+    blocks: u64,
+    buffers: BTreeMap<u64, Buffer>,
+    clean: usize,
+    clock: u64,
+    running: Running,
+    handle: Option<Undo>,
+    /// Blocks that a transaction may have; more is refused and undone.
+    pub(crate) running_max: usize,
+}
+
+impl Store {
+    pub(crate) fn new(device: Box<dyn Device>, geometry: &Geometry) -> Self {
+        Self {
+            device,
+            block_bytes: geometry.block_bytes,
+            blocks: geometry.blocks,
+            buffers: BTreeMap::new(),
+            clean: 0,
+            clock: 0,
+            running: Running::default(),
+            handle: None,
+            running_max: 1024,
+        }
+    }
+
+    fn offset(&self, block: u64) -> Result<u64> {
+        if block >= self.blocks {
+            return Err(Corrupt::BlockNumber(block).into());
+        }
+        Ok(block * self.block_bytes as u64)
+    }
+
+    /// Reads blocks past the cache: file data, and the log.
+    pub(crate) fn read_data(&mut self, block: u64, within: u64, into: &mut [u8]) -> Result<()> {
+        let last = block
+            + (within + into.len() as u64)
+                .div_ceil(self.block_bytes as u64)
+                .max(1)
+            - 1;
+        self.offset(last)?;
+        let at = self.offset(block)? + within;
+        Ok(self.device.read(at, into)?)
+    }
+
+    /// Writes blocks past the cache: file data, and the log.
+    pub(crate) fn write_data(
+        &mut self,
+        block: u64,
+        from: &[u8],
+        durability: Durability,
+    ) -> Result<()> {
+        let count = from.len().div_ceil(self.block_bytes).max(1) as u64;
+        self.offset(block + count - 1)?;
+        let at = self.offset(block)?;
+        Ok(self.device.write(at, from, durability)?)
+    }
+
+    /// The block `number`, which must be what `seal` says.
+    pub(crate) fn load(&mut self, number: u64, seal: Seal, geometry: &Geometry) -> Result<Block> {
+        self.clock += 1;
+        if let Some(buffer) = self.buffers.get_mut(&number) {
+            buffer.used = self.clock;
+            if buffer.seal == seal {
+                return Ok(buffer.data.clone());
+            }
+            return Err(Corrupt::BlockNumber(number).into());
+        }
+        let offset = self.offset(number)?;
+        let mut bytes = self.zeroed()?;
+        self.device.read(offset, &mut bytes)?;
+        seal.check(number, &bytes, geometry)?;
+        self.evict();
+        Ok(self.keep(number, seal, bytes))
+    }
+
+    /// Puts a block into the cache that was computed and not read.
+    pub(crate) fn keep(&mut self, number: u64, seal: Seal, bytes: Vec<u8>) -> Block {
+        let data = Arc::new(bytes);
+        let buffer = Buffer {
+            data: data.clone(),
+            seal,
+            touched: 0,
+            verified: 0,
+            is_running: false,
+            awaits_checkpoint: false,
+            used: self.clock,
+        };
+        self.buffers.insert(number, buffer);
+        self.clean += 1;
+        data
+    }
+
+    /// The block `number`, if it is in the cache as what `seal` says.
+    pub(crate) fn cached(&self, number: u64, seal: Seal) -> Option<Block> {
+        let buffer = self.buffers.get(&number)?;
+        (buffer.seal == seal).then(|| buffer.data.clone())
+    }
+
+    /// Drops a clean block.
+    pub(crate) fn forget(&mut self, number: u64) {
+        let is_clean = |buffer: &Buffer| !buffer.is_running && !buffer.awaits_checkpoint;
+        if self.buffers.get(&number).is_some_and(is_clean) {
+            self.buffers.remove(&number);
+        }
+    }
+
+    /// Drops everything, as nothing is changed yet.
+    pub(crate) fn forget_all(&mut self) {
+        self.buffers.clear();
+        self.clean = 0;
+    }
+
+    /// A block of zeroes.
+    pub(crate) fn zeroed(&self) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let room = bytes.try_reserve_exact(self.block_bytes);
+        room.map_err(|_| Error::OutOfMemory)?;
+        bytes.resize(self.block_bytes, 0);
+        Ok(bytes)
+    }
+
+    /// Drops the older half of the clean blocks when there are many.
+    fn evict(&mut self) {
+        if self.clean < CLEAN_MAX {
+            return;
+        }
+        let is_clean = |buffer: &Buffer| !buffer.is_running && !buffer.awaits_checkpoint;
+        let mut ages: Vec<u64> = Vec::new();
+        ages.extend(
+            self.buffers
+                .values()
+                .filter(|b| is_clean(b))
+                .map(|b| b.used),
+        );
+        let middle = ages.len() / 2;
+        let limit = match ages.is_empty() {
+            true => 0,
+            false => *ages.select_nth_unstable(middle).1,
+        };
+        self.buffers
+            .retain(|_, buffer| !is_clean(buffer) || buffer.used > limit);
+        self.clean = self.buffers.values().filter(|b| is_clean(b)).count();
+    }
+
+    /// Begins a handle.
+    pub(crate) fn begin(&mut self) {
+        let revoked = self.running.revoked.len();
+        self.handle = Some(Undo {
+            before: BTreeMap::new(),
+            revoked,
+        });
+    }
+
+    /// Keeps the changes of the handle.
+    pub(crate) fn finish(&mut self) {
+        self.handle = None;
+    }
+
+    /// Undoes the changes of the handle.
+    pub(crate) fn undo(&mut self) {
+        let Some(undo) = self.handle.take() else {
+            return;
+        };
+        for (number, before) in undo.before {
+            let was_running = before.as_ref().is_some_and(|buffer| buffer.is_running);
+            if !was_running {
+                self.running.blocks.remove(&number);
+            }
+            match before {
+                Some(buffer) => self.buffers.insert(number, buffer),
+                None => self.buffers.remove(&number),
+            };
+        }
+        self.running.revoked.truncate(undo.revoked);
+    }
+
+    fn save(&mut self, number: u64) -> Result<()> {
+        let handle = self.handle.as_mut().ok_or(Error::Invalid)?;
+        let buffers = &self.buffers;
+        handle
+            .before
+            .entry(number)
+            .or_insert_with(|| buffers.get(&number).cloned());
+        if self.running.blocks.len() >= self.running_max && !self.running.blocks.contains(&number) {
+            return Err(Error::TooLarge);
+        }
+        self.running.blocks.insert(number);
+        Ok(())
+    }
+
+    /// The block `number` to be changed in the handle.
+    pub(crate) fn modify(
+        &mut self,
+        number: u64,
+        seal: Seal,
+        geometry: &Geometry,
+    ) -> Result<&mut Vec<u8>> {
+        self.load(number, seal, geometry)?;
+        self.save(number)?;
+        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
+        buffer.is_running = true;
+        Ok(Arc::make_mut(&mut buffer.data))
+    }
+
+    /// A block of zeroes in place of whatever was in block `number`, which is newly allocated.
+    pub(crate) fn create(&mut self, number: u64, seal: Seal) -> Result<&mut Vec<u8>> {
+        self.offset(number)?;
+        let bytes = self.zeroed()?;
+        self.save(number)?;
+        let awaits_checkpoint = self
+            .buffers
+            .get(&number)
+            .is_some_and(|b| b.awaits_checkpoint);
+        self.keep(number, seal, bytes);
+        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
+        buffer.is_running = true;
+        buffer.awaits_checkpoint = awaits_checkpoint;
+        Ok(Arc::make_mut(&mut buffer.data))
+    }
+
+    /// Changes what a block that is being changed is taken for.
+    pub(crate) fn set_seal(&mut self, number: u64, seal: Seal) {
+        if let Some(buffer) = self.buffers.get_mut(&number) {
+            buffer.seal = seal;
+        }
+    }
+
+    /// Remembers that the inode at `place` of a block has changed.
+    pub(crate) fn touch(&mut self, number: u64, place: usize) {
+        if let Some(buffer) = self.buffers.get_mut(&number) {
+            buffer.touched |= 1 << (place & 63);
+            buffer.verified |= 1 << (place & 63);
+        }
+    }
+
+    /// Whether the inode at `place` of a block still has to be checked.
+    pub(crate) fn is_unverified(&self, number: u64, place: usize) -> bool {
+        let buffer = self.buffers.get(&number);
+        buffer.is_some_and(|buffer| buffer.verified >> (place & 63) & 1 == 0)
+    }
+
+    /// Remembers that the inode at `place` of a block was checked.
+    pub(crate) fn set_verified(&mut self, number: u64, place: usize) {
+        if let Some(buffer) = self.buffers.get_mut(&number) {
+            buffer.verified |= 1 << (place & 63);
+        }
+    }
+
+    /// A block of metadata was freed: the log must not bring it back.
+    pub(crate) fn revoke(&mut self, number: u64) {
+        self.running.revoked.push(number);
+    }
+
+    /// Blocks that the running transaction has.
+    pub(crate) fn running_len(&self) -> usize {
+        self.running.blocks.len() + self.running.revoked.len() / 64
+    }
+
+    /// Blocks of the running transaction with their kinds.
+    pub(crate) fn running_seals(&self) -> Vec<(u64, Seal)> {
+        let seal = |number: &u64| {
+            self.buffers
+                .get(number)
+                .map(|buffer| (*number, buffer.seal))
+        };
+        self.running.blocks.iter().filter_map(seal).collect()
+    }
+
+    /// What a commit writes: the blocks, with checksums, and the revoked ones.
+    pub(crate) fn sealed(&mut self, context: &Context<'_>) -> (Vec<(u64, Block)>, Vec<u64>) {
+        let gone: BTreeSet<u64> = self.running.revoked.iter().copied().collect();
+        let mut blocks = Vec::new();
+        for number in self
+            .running
+            .blocks
+            .iter()
+            .filter(|number| !gone.contains(number))
+        {
+            let Some(buffer) = self.buffers.get_mut(number) else {
+                continue;
+            };
+            let bytes = Arc::make_mut(&mut buffer.data);
+            buffer.seal.apply(*number, bytes, buffer.touched, context);
+            buffer.touched = 0;
+            blocks.push((*number, buffer.data.clone()));
+        }
+        (blocks, gone.into_iter().collect())
+    }
+
+    /// The running transaction is in the log for good.
+    pub(crate) fn committed(&mut self) {
+        let running = core::mem::take(&mut self.running);
+        for number in running.blocks {
+            if let Some(buffer) = self.buffers.get_mut(&number) {
+                buffer.is_running = false;
+                buffer.awaits_checkpoint = true;
+            }
+        }
+        for number in running.revoked {
+            self.buffers.remove(&number);
+        }
+    }
+
+    /// Blocks that wait for a checkpoint.
+    pub(crate) fn awaiting_len(&self) -> usize {
+        self.buffers
+            .values()
+            .filter(|buffer| buffer.awaits_checkpoint)
+            .count()
+    }
+
+    /// Writes all committed blocks to their places and flushes. No transaction is running.
+    pub(crate) fn write_home(&mut self) -> Result<()> {
+        let waiting: Vec<(u64, Block)> = self
+            .buffers
+            .iter()
+            .filter(|(_, buffer)| buffer.awaits_checkpoint)
+            .map(|(number, buffer)| (*number, buffer.data.clone()))
+            .collect();
+        let mut joined: Vec<u8> = Vec::new();
+        let mut first = 0;
+        for (number, data) in &waiting {
+            let next = first + (joined.len() / self.block_bytes) as u64;
+            if *number != next || joined.len() >= JOINED_MAX * self.block_bytes {
+                self.write_joined(first, &joined)?;
+                joined.clear();
+                first = *number;
+            }
+            joined.extend_from_slice(data);
+        }
+        self.write_joined(first, &joined)?;
+        self.device.flush()?;
+        for buffer in self.buffers.values_mut() {
+            self.clean += usize::from(core::mem::take(&mut buffer.awaits_checkpoint));
+        }
+        Ok(())
+    }
+
+    fn write_joined(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
+        match bytes.is_empty() {
+            true => Ok(()),
+            false => self.write_data(first, bytes, Durability::Volatile),
+        }
+    }
+}
