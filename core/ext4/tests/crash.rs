@@ -53,7 +53,9 @@ fn step(volume: &mut Volume, dir: u32, model: &mut Model, random: &mut Random) -
             let file = volume.lookup(dir, name.as_bytes())?;
             let size = random.below(40_000usize);
             volume.truncate(file, size as u64, NOW)?;
-            model.get_mut(&name).unwrap().resize(size, 0);
+            if let Some(data) = model.get_mut(&name) {
+                data.resize(size, 0);
+            }
         }
         5 if known => {
             let to = format!("file-{}", random.below(40));
@@ -187,4 +189,28 @@ fn what_was_committed_survives_a_loss_of_power_at_any_write() {
             }
         });
     }
+}
+
+#[test]
+fn a_disk_that_fails_at_any_write_leaves_a_sound_image() {
+    let sound = image(&["-b", "1024"], "16M");
+    for_each_seed(40, |seed, mut random| {
+        let disk = sound.copy();
+        let mut volume = disk.open();
+        let dir = volume.create(ROOT_INODE, b"dir", &folder(), NOW).unwrap();
+        volume.commit().unwrap();
+        disk.0.lock().unwrap().writes_left = Some(seed * 3 % 200);
+        let mut model = Model::new();
+        for _ in 0..200 {
+            let _ = step(&mut volume, dir, &mut model, &mut random);
+            if random.once_in(20) {
+                let _ = volume.commit();
+            }
+        }
+        let _ = volume.checkpoint();
+        drop(volume);
+        disk.0.lock().unwrap().writes_left = None;
+        disk.open().unmount().unwrap();
+        disk.assert_clean("a disk that failed");
+    });
 }

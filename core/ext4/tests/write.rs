@@ -374,3 +374,44 @@ fn a_file_without_a_name_gets_one_or_goes() {
     volume.unmount().unwrap();
     disk.assert_clean("nameless files");
 }
+
+#[test]
+fn an_indexed_directory_moves_to_another_parent() {
+    let disk = image(&["-b", "1024"], "32M");
+    let mut volume = disk.open();
+    let parent = volume
+        .create(ROOT_INODE, b"parent", &folder(), NOW)
+        .unwrap();
+    let dir = volume.create(ROOT_INODE, b"dir", &folder(), NOW).unwrap();
+    for index in 0..500 {
+        let name = format!("name-{index}");
+        volume.create(dir, name.as_bytes(), &folder(), NOW).unwrap();
+    }
+    volume
+        .rename(
+            (ROOT_INODE, b"dir"),
+            (parent, b"moved"),
+            Rename::Replace,
+            NOW,
+        )
+        .unwrap();
+    assert_eq!(volume.lookup(dir, b".."), Ok(parent));
+    assert_eq!(volume.inode(dir).unwrap().links, 502);
+    for index in 0..500 {
+        let from = format!("name-{index}");
+        let to = format!("another-name-{index}");
+        let to_dir = if index % 2 == 0 { dir } else { parent };
+        volume
+            .rename(
+                (dir, from.as_bytes()),
+                (to_dir, to.as_bytes()),
+                Rename::NoReplace,
+                NOW,
+            )
+            .unwrap();
+    }
+    assert_eq!(names(&mut volume, dir).len(), 250);
+    assert_eq!(names(&mut volume, parent).len(), 251);
+    volume.unmount().unwrap();
+    disk.assert_clean("moves of directories");
+}

@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::process::Command;
 
 use qemu::Qmp;
 
@@ -27,6 +28,27 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
+/// What a file system on a disk is used for; e2fsck judges afterwards.
+const EXT4: &str = "set -e
+grep -q ext4 /proc/filesystems; mkdir /tmp/m; mount -t ext4 /dev/vda /tmp/m; cd /tmp/m
+test $(stat -f -c %T .) = ext2/ext3; test $(ls | wc -l) = 1
+mkdir -p a/b/c; for i in $(seq 400); do echo $i > a/b/file-$i; done
+test $(ls a/b | wc -l) = 401; test $(cat a/b/file-77) = 77
+ln -s b/file-7 a/link; test $(cat a/link) = 7; ln a/b/file-8 a/hard; rm a/b/file-8; test $(cat a/hard) = 8
+head -c 5000000 /dev/urandom > /tmp/r; cp /tmp/r big; cmp /tmp/r big
+cp /bin/bash bash; ./bash -c 'exit 0'
+fallocate -l 1M -o 6M big; fallocate -p -o 8192 -l 100000 big
+test $(head -c 108192 big | tail -c 100000 | tr -d '\\0' | wc -c) = 0
+truncate -s 12345 big; test $(stat -c %s big) = 12345; cmp -n 8000 big /tmp/r
+mv a/b/file-9 a/b/file-10; test $(cat a/b/file-10) = 9; rmdir a/b/c
+exec 3> gone; echo still > gone; rm gone; echo there >&3; exec 3>&-
+chmod 600 big; chown 12:34 big; touch -d @1000000000 big; sync
+rm -r a/b; cd /; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+mount -t ext4 /dev/vda /tmp/m; test $(stat -c %a-%u-%g-%Y /tmp/m/big) = 600-12-34-1000000000
+cmp -n 8000 /tmp/m/big /tmp/r; /tmp/m/bash -c 'exit 0'; test $(cat /tmp/m/a/hard) = 8
+dd if=/dev/zero of=/tmp/m/full bs=64k 2> /tmp/log && exit 1; grep -q 'No space left' /tmp/log
+rm /tmp/m/full; echo kept > /tmp/m/kept; sync /tmp/m/kept; mount -t ext4 /dev/vda /mnt; test $(cat /mnt/kept) = kept";
+
 /// What one CPU more or less changes nothing of.
 pub const TESTS_ONCE: &[Test] = &[
     (
@@ -45,6 +67,17 @@ pub const TESTS_ONCE: &[Test] = &[
         },
     ),
     ("a disk that grows while it is used has its new end", grows),
+    (
+        "an ext4 file system is used, and e2fsck finds nothing",
+        |setup| {
+            let disk = Image::new("ext4", 48 << 20)?;
+            disk.run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", "4096"])?;
+            passes(setup, &[&disk.flag("")], EXT4)?;
+            // The machine went without an unmount: the journal is replayed.
+            disk.run("e2fsck", &["-fy"])?;
+            disk.run("e2fsck", &["-fn"])
+        },
+    ),
     ("a disk that is read-only opens for reading only", |setup| {
         let disk = Image::new("ro", 4 << 20)?;
         passes(setup, &[&disk.flag(",ro")], READ_ONLY)
@@ -201,6 +234,19 @@ impl Image {
 
     fn flag(&self, more: &str) -> String {
         format!("--disk={}{more}", self.name())
+    }
+
+    /// Runs a program of e2fsprogs on it, which may have corrected something.
+    fn run(&self, program: &str, args: &[&str]) -> Result<(), String> {
+        let output = Command::new(program).args(args).arg(&self.file).output();
+        let output = output.map_err(|error| format!("{program}: {error}"))?;
+        match output.status.code() {
+            Some(0 | 1) => Ok(()),
+            _ => Err(format!(
+                "{program} {args:?}: {}",
+                String::from_utf8_lossy(&output.stdout)
+            )),
+        }
     }
 
     /// Whether the host finds these bytes there.

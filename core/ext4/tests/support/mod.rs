@@ -31,6 +31,8 @@ pub struct State {
     /// Writes and flushes since somebody began to watch.
     pub history: Option<Vec<Event>>,
     pub reads: u64,
+    /// Writes after which all others fail.
+    pub writes_left: Option<u64>,
 }
 
 impl Disk {
@@ -40,6 +42,7 @@ impl Disk {
             is_read_only: false,
             history: None,
             reads: 0,
+            writes_left: None,
         })))
     }
 
@@ -138,6 +141,9 @@ impl Device for Disk {
             !state.is_read_only,
             "a write to a disk that cannot be written"
         );
+        if let Some(left) = &mut state.writes_left {
+            *left = left.checked_sub(1).ok_or(DeviceError)?;
+        }
         let end = offset as usize + from.len();
         state
             .bytes

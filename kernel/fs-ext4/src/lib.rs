@@ -1,0 +1,66 @@
+//! ext4 on disks: `mount -t ext4 /dev/vda1 /mnt`.
+//!
+//! The file system itself is `core/ext4`; this binds it to disks, to names and to programs' memory.
+//!
+//! - `volume`: what is mounted. One lock ([`volume::Shared::with`]) is around all of it; it is held while
+//!   the disk works, and never while a program's memory is touched.
+//! - `node`: inodes. There is one node for each inode that somebody knows; an inode without names
+//!   goes when its node does.
+//! - `file`: bytes. Writes go through to the disk; pages exist of what programs have mapped, as
+//!   with `fs-9p`, and are written back by msync(2), fsync(2) and close(2).
+//! - `disk`: the trait that `core/ext4` asks for.
+//!
+//! Lock order: a node's `writing`, then the volume's lock, then spin locks.
+//!
+//! A disk that is mounted twice is one file system, as with Linux.
+//!
+//! Not here: a cache of pages that nobody has mapped, times of reads (every mount is `noatime`),
+//! extended attributes, commits by the clock: what nobody synchronizes is committed when the
+//! transaction is full, by sync(2) and by umount(2).
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod disk;
+mod errors;
+mod file;
+mod node;
+mod volume;
+
+use alloc::sync::Arc;
+
+use sync::Result;
+use vfs::FileSystem;
+use vfs::kinds::{self, Kind};
+
+/// The options of mount(2) that Linux's ext4 knows and that change nothing here.
+const OPTIONS: &[&str] = &[
+    "acl",
+    "noacl",
+    "user_xattr",
+    "nouser_xattr",
+    "barrier",
+    "nobarrier",
+    "data",
+    "errors",
+    "commit",
+    "nodiscard",
+    "delalloc",
+    "nodelalloc",
+];
+
+/// Makes the kind known to mount(2). Once, at boot.
+pub fn init() {
+    kinds::register(Kind {
+        name: "ext4",
+        nodev: false,
+        options: OPTIONS,
+        make,
+    });
+}
+
+/// The file system on the disk whose node is `source`.
+fn make(source: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+    Ok(volume::mount(source)?)
+}

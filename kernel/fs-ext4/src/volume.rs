@@ -1,0 +1,227 @@
+//! A mounted image: its lock, its nodes, and its end.
+
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::sync::{Arc, Weak};
+use alloc::vec::Vec;
+use core::mem::take;
+
+use ext4::{Access, MountError, ROOT_INODE, Time, Volume};
+use kernel_block::Store;
+use mach::klog;
+use mach::mem::fallible;
+use mach::sync::Spin;
+use sync::{Error, Mutex, Result};
+use vfs::{FileSystem, InodeRef, Timestamp, Usage};
+
+use crate::disk::Disk;
+use crate::errors::{error_of, mount_error};
+use crate::node::Node;
+
+/// Linux's number of ext4 (statfs(2)).
+const MAGIC: u64 = 0xef53;
+/// Nodes known at which the forgotten ones are dropped.
+const KNOWN_MAX: usize = 1024;
+
+/// What the nodes of one image share.
+pub(super) struct Shared {
+    /// `None` once it is over.
+    volume: Mutex<Option<Volume>>,
+    /// So that an inode that is found twice has one node.
+    known: Spin<BTreeMap<u32, Weak<Node>>>,
+    /// Inodes without names whose node is gone.
+    unused: Spin<Vec<u32>>,
+    /// The disk's number.
+    pub(super) device: u64,
+}
+
+/// An image with its top, as it is mounted.
+pub(super) struct Tree {
+    shared: Arc<Shared>,
+    root: Arc<Node>,
+}
+
+/// The images that are mounted, of the machine's disks: one for each disk.
+static MOUNTED: Mutex<Vec<(u64, Weak<Tree>)>> = Mutex::new(Vec::new());
+
+/// The image on the disk whose node is `source`.
+pub(super) fn mount(source: &[u8]) -> Result<Arc<Tree>> {
+    let store = Store::find(source)?;
+    let mut mounted = MOUNTED.lock();
+    mounted.retain(|(_, tree)| tree.strong_count() != 0);
+    let same = mounted.iter().find(|(number, _)| *number == store.number());
+    if let Some(tree) = same.and_then(|(_, tree)| tree.upgrade()) {
+        return Ok(tree);
+    }
+    let number = store.number();
+    let tree = open(source, store)?;
+    mounted.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+    mounted.push((number, Arc::downgrade(&tree)));
+    Ok(tree)
+}
+
+fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
+    let device = store.number();
+    let store = Arc::new(store);
+    let open = |access| Volume::mount(Box::new(Disk(store.clone())), access);
+    let opened = match open(Access::ReadWrite) {
+        Err(MountError::ReadOnlyFeature(name)) => {
+            klog!("ext4: because of {name} the image is only read");
+            open(Access::Read)
+        }
+        opened => opened,
+    };
+    let (volume, found) = opened.map_err(|error| mount_error(source, &error))?;
+    if found.transactions + found.orphans != 0 {
+        let (transactions, orphans) = (found.transactions, found.orphans);
+        klog!("ext4: replayed {transactions} transactions, cleaned {orphans} orphans");
+    }
+    if found.has_errors {
+        klog!("ext4: the image has errors; e2fsck should look at it");
+    }
+    let shared = Arc::new(Shared {
+        volume: Mutex::new(Some(volume)),
+        known: Spin::new(BTreeMap::new()),
+        unused: Spin::new(Vec::new()),
+        device,
+    });
+    let root = shared.node(ROOT_INODE)?;
+    Ok(Arc::new(Tree { shared, root }))
+}
+
+/// The time of a change.
+pub(super) fn now() -> Time {
+    time_of(Timestamp::now())
+}
+
+pub(super) fn time_of(time: Timestamp) -> Time {
+    Time {
+        seconds: time.seconds,
+        nanos: time.nanos,
+    }
+}
+
+impl Shared {
+    /// Does something with the volume. No spin lock is held, and no program's memory touched.
+    pub(super) fn with<T>(&self, act: impl FnOnce(&mut Volume) -> ext4::Result<T>) -> Result<T> {
+        let mut held = self.volume.lock();
+        let volume = held.as_mut().ok_or(Error::Io)?;
+        self.evict_unused(volume);
+        let was_sound = volume.failure().is_none();
+        let result = act(volume);
+        if let Some(failure) = volume.failure().filter(|_| was_sound) {
+            klog!("ext4: {failure:?}: nothing is changed from now on");
+        }
+        result.map_err(error_of)
+    }
+
+    /// Frees inodes that nobody names or uses.
+    fn evict_unused(&self, volume: &mut Volume) {
+        for number in take(&mut *self.unused.lock()) {
+            // It stays on the list of orphans, and the next mount tries again.
+            let _ = volume.evict(number, now());
+        }
+    }
+
+    /// The node of an inode: the known one, if somebody knows it.
+    pub(super) fn node(self: &Arc<Self>, number: u32) -> Result<Arc<Node>> {
+        if let Some(node) = self.known(number) {
+            return Ok(node);
+        }
+        let inode = self.with(|volume| volume.inode(number))?;
+        let node = Node::new(self, &inode)?;
+        let mut known = self.known.lock();
+        // Somebody else was faster.
+        if let Some(other) = known.get(&number).and_then(Weak::upgrade) {
+            return Ok(other);
+        }
+        if known.len() >= KNOWN_MAX {
+            known.retain(|_, node| node.strong_count() != 0);
+        }
+        known.insert(number, Arc::downgrade(&node));
+        Ok(node)
+    }
+
+    pub(super) fn known(&self, number: u32) -> Option<Arc<Node>> {
+        self.known.lock().get(&number)?.upgrade()
+    }
+
+    /// An inode has lost its last name: it goes with its node, or now.
+    pub(super) fn lost(&self, number: u32) {
+        match self.known(number) {
+            Some(node) => node.set_unlinked(),
+            None => self.forget(number),
+        }
+    }
+
+    /// Nobody uses an inode without names any more.
+    pub(super) fn forget(&self, number: u32) {
+        self.unused.lock().push(number);
+    }
+
+    fn nodes(&self) -> Result<Vec<Arc<Node>>> {
+        let known = self.known.lock();
+        Ok(fallible::collected(
+            known.values().filter_map(Weak::upgrade),
+        )?)
+    }
+
+    fn node_from(&self, first: u32) -> Option<(u32, Option<Arc<Node>>)> {
+        let known = self.known.lock();
+        let (number, node) = known.range(first..).next()?;
+        Some((*number, node.upgrade()))
+    }
+}
+
+impl Drop for Shared {
+    /// Nobody uses it any more: all is brought to its place.
+    fn drop(&mut self) {
+        let Some(mut volume) = self.volume.lock().take() else {
+            return;
+        };
+        self.evict_unused(&mut volume);
+        if let Err(error) = volume.unmount() {
+            klog!("ext4: not unmounted cleanly: {error:?}");
+        }
+    }
+}
+
+impl FileSystem for Tree {
+    fn kind(&self) -> &'static str {
+        "ext4"
+    }
+
+    fn root(&self) -> InodeRef {
+        self.root.clone()
+    }
+
+    fn usage(&self) -> Usage {
+        let usage = self.shared.with(|volume| Ok(volume.usage()));
+        usage.map_or(Usage::default(), |usage| Usage {
+            magic: MAGIC,
+            block_bytes: u64::from(usage.block_bytes),
+            blocks: usage.blocks,
+            free_blocks: usage.free_blocks,
+            inodes: u64::from(usage.inodes),
+            free_inodes: u64::from(usage.free_inodes),
+        })
+    }
+
+    fn sync(&self) -> Result<()> {
+        for node in self.shared.nodes()? {
+            node.write_back(0..u64::MAX)?;
+        }
+        self.shared.with(Volume::commit)
+    }
+
+    fn forget_clean_pages(&self) {
+        let mut first = 0;
+        // One by one: a list of all nodes would need memory.
+        while let Some((number, node)) = self.shared.node_from(first) {
+            if let Some(node) = node {
+                node.forget_clean_pages();
+            }
+            first = number + 1;
+        }
+    }
+}
