@@ -378,13 +378,19 @@ fn serves_iperf(setup: &Setup) -> Result<(), String> {
     }
     let mut shell = operator(setup, &["/usr/bin/iperf3"])?;
     start(&mut shell, "iperf3 -s -4 --forceflush", "listening")?;
-    for flags in [
+    let all = [
         "-t 1",
         "-t 1 -R",
         "-t 1 -P 4",
         "-u -b 5M -t 1",
         "-u -b 5M -t 1 -R",
-    ] {
+    ];
+    for (number, flags) in all.into_iter().enumerate() {
+        // Between two clients the server closes its listener, and so refuses whom it has not accepted.
+        shell.ask(&format!(
+            "until grep -q 'test #{}' /tmp/said; do sleep 0.1; done",
+            number + 1
+        ))?;
         let mut client = Command::new("timeout");
         let address = PROGRAM.to_string();
         client
