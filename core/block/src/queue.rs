@@ -42,7 +42,7 @@ pub enum Admitted<K> {
 
 /// How far sending got.
 enum Sent {
-    /// As far as it goes for now.
+    /// Nothing of it waits.
     All,
     /// The device takes no more.
     Full,
