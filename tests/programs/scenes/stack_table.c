@@ -140,9 +140,9 @@ static void honest(void) {
 
 static void scribble(void) {
     volatile uint32_t *words = table("10.0.2.77");
-    puts("scribbling");
+    uint64_t seed = 20261128;
+    printf("scribbling, seed %llu\n", (unsigned long long)seed);
     fflush(stdout);
-    uint64_t seed = getpid();
     for (;;) {
         seed = seed * 6364136223846793005u + 1442695040888963407u;
         uint32_t value = seed >> 32, at = (seed >> 20) % WORDS;
