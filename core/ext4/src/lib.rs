@@ -59,6 +59,7 @@ mod recent;
 mod resize;
 mod seal;
 mod store;
+mod summary;
 mod volume;
 mod xattr;
 
@@ -71,5 +72,6 @@ pub use layout::inode::{FLAG_APPEND, FLAG_IMMUTABLE, FileType, Inode, Time};
 pub use mount::{Access, Found};
 pub use names::{Change, New, Rename, Unlinked};
 pub use resize::Allocate;
+pub use summary::Summary;
 pub use volume::{ROOT_INODE, Sync, Usage, Volume};
 pub use xattr::Expect;

@@ -17,7 +17,8 @@ pub(crate) const OFFSET: u64 = 1024;
 /// Its length.
 pub(crate) const BYTES: usize = 1024;
 
-const MAGIC: u16 = 0xef53;
+/// What every superblock has at byte 0x38.
+pub(crate) const MAGIC: u16 = 0xef53;
 const CHECKSUM_AT: usize = 0x3fc;
 const CHECKSUM_CRC32C: u8 = 1;
 /// `s_state`: unmounted cleanly.
