@@ -126,6 +126,94 @@ pub enum Failure {
         /// What it said.
         reason: String,
     },
+    /// Nowhere to keep volumes.
+    #[error("There is no folder for volumes: set HOME, or XDG_DATA_HOME to an absolute path.")]
+    NoVolumeFolder,
+    /// No volume of that name.
+    #[error("No volume is called {name}: `sietch volume ls` lists those there are.")]
+    NoSuchVolume {
+        /// The name.
+        name: String,
+    },
+    /// Two volumes of one name.
+    #[error(
+        "A volume called {name} is there already: choose another name, or `sietch volume rm {name}` and lose what it holds."
+    )]
+    VolumeExists {
+        /// The name.
+        name: String,
+    },
+    /// A machine has it.
+    #[error("The volume {name} is used by the machine {machine}: `sietch stop {machine}` first.")]
+    VolumeInUse {
+        /// The volume.
+        name: String,
+        /// The machine.
+        machine: String,
+    },
+    /// Somebody who is not listed has it.
+    #[error("The volume {name} is used by another process: wait until that has ended.")]
+    VolumeLocked {
+        /// The volume.
+        name: String,
+    },
+    /// It holds no whole file system.
+    #[error(
+        "The volume {name} is damaged: copy its file, then `sietch volume fsck --repair {name}` saves what can be saved."
+    )]
+    VolumeDamaged {
+        /// The volume.
+        name: String,
+    },
+    /// It could not be filled.
+    #[error(
+        "There is not enough room for {size} in {}: {free} are free, so use a smaller --size, or set XDG_DATA_HOME to a folder elsewhere.",
+        folder.display()
+    )]
+    NoRoom {
+        /// Where volumes are kept.
+        folder: PathBuf,
+        /// What was asked for.
+        size: String,
+        /// What is left.
+        free: String,
+    },
+    /// A new volume is too small for what it is to hold.
+    #[error("{} takes {takes}: use --size {enough}M or more.", path.display())]
+    FolderTooLarge {
+        /// The folder.
+        path: PathBuf,
+        /// What it takes.
+        takes: String,
+        /// MiB that would do.
+        enough: u64,
+    },
+    /// What a volume is to be filled from is no folder.
+    #[error("{} is not a folder of this host: correct the path after --from.", path.display())]
+    NoSuchFolder {
+        /// The path.
+        path: PathBuf,
+    },
+    /// Two disks that the machine could not tell apart.
+    #[error(
+        "{} and {} have the same UUID, so the machine cannot tell them apart: `tune2fs -U random` gives one of them its own.",
+        one.display(),
+        other.display()
+    )]
+    TwinDisks {
+        /// One.
+        one: PathBuf,
+        /// The other.
+        other: PathBuf,
+    },
+    /// What volumes are made with is not installed.
+    #[error(
+        "{name} is missing, and volumes are made and checked with it: install e2fsprogs (Debian's name)."
+    )]
+    NoFileSystemTools {
+        /// The program.
+        name: String,
+    },
     /// What boot images are made with is not installed.
     #[error("Boot images are made with GRUB and its helpers: install {packages} (Debian's names).")]
     NoImageTools {

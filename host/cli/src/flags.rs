@@ -10,9 +10,16 @@ use qemu::{Forward, Protocol};
 
 mod disk;
 mod ip;
+mod size;
+mod volume;
+mod volume_name;
 
 pub use disk::DiskFlag;
 pub use ip::Ip;
+pub use size::ByteSize;
+pub(crate) use size::told;
+pub use volume::{CreateFlags, FsckFlags, Mount, MountSource, NamesFlags, VolumeCommand};
+pub use volume_name::VolumeName;
 
 /// Runs unmodified Linux programs on Sietch, each in a virtual machine of its own.
 #[derive(Debug, Parser)]
@@ -40,6 +47,9 @@ pub enum Command {
     Profile(ProfileFlags),
     /// Show who wakes a machine's threads, and how long they slept, while it happens
     Wakeups(WakeupsFlags),
+    /// Make, list, inspect, check and remove volumes: disks that outlive machines
+    #[command(subcommand)]
+    Volume(VolumeCommand),
     /// Check this host and say what is missing
     Doctor,
 }
@@ -131,8 +141,12 @@ pub struct RunFlags {
     /// Run in the background
     #[arg(short = 'd', long)]
     pub detach: bool,
-    /// Mount a folder of the host in the machine
-    #[arg(short = 'v', long = "volume", value_name = "HOST:GUEST[:ro|:host]")]
+    /// Mount a volume by its name (`sietch volume`; made if it is not there), or a folder of the host by its path
+    #[arg(
+        short = 'v',
+        long = "volume",
+        value_name = "NAME|HOST:GUEST[:ro|:host]"
+    )]
     pub volume: Vec<Mount>,
     /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on
     #[arg(long, value_name = "FILE[,format=raw|qcow2][,ro]")]
@@ -467,39 +481,6 @@ impl FromStr for Addition {
             host: host.into(),
             guest: guest.into(),
         })
-    }
-}
-
-/// `-v`: `host:guest[:ro|:host]`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mount {
-    /// The folder on the host.
-    pub host: PathBuf,
-    /// Where it appears in the machine.
-    pub guest: String,
-    /// Whether the machine may only read.
-    pub read_only: bool,
-    /// Whether owners are the host's also where the machine cannot change those.
-    pub host_owners: bool,
-}
-
-impl FromStr for Mount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let (paths, ending) = match text.rsplit_once(':') {
-            Some((paths, ending @ ("ro" | "rw" | "host"))) => (paths, ending),
-            _ => (text, "rw"),
-        };
-        match paths.rsplit_once(':') {
-            Some((host, guest)) if !host.is_empty() && guest.starts_with('/') => Ok(Self {
-                host: host.into(),
-                guest: guest.into(),
-                read_only: ending == "ro",
-                host_owners: ending == "host",
-            }),
-            _ => Err("give HOST:GUEST[:ro|:host] with an absolute path for GUEST".into()),
-        }
     }
 }
 

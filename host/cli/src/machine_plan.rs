@@ -15,7 +15,8 @@ use qemu::{
 use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{
-    AccelFlag, BoardFlag, BypassFlag, DiskFlag, Ip, Mount, NetFlag, NicFlag, ProgramFlags, RunFlags,
+    AccelFlag, BoardFlag, BypassFlag, DiskFlag, Ip, MountSource, NetFlag, NicFlag, ProgramFlags,
+    RunFlags,
 };
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
@@ -260,21 +261,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
     }
-    let mut volumes = Vec::new();
-    for (number, mount) in flags.volume.iter().enumerate() {
-        let host = std::fs::canonicalize(&mount.host).map_err(|_| Failure::NoSuchPath {
-            path: mount.host.clone(),
-            flag: "-v",
-        })?;
-        let tag = format!("volume{number}");
-        command_line = command_line.mount_9p(&tag, &mount.guest, mount.read_only);
-        volumes.push(Volume {
-            owners: owners(mount, &host),
-            host,
-            tag,
-            read_only: mount.read_only,
-        });
-    }
+    let (command_line, volumes) = folders(flags, command_line)?;
     let forwards: Vec<_> = flags.publish.iter().map(|publish| publish.0).collect();
     let is_card_for_program = flags.bypass == Some(BypassFlag::Card);
     Ok(Machine {
@@ -316,6 +303,32 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     })
 }
 
+/// The folders of the host that `flags` share with the machine, of which its kernel is told.
+fn folders(
+    flags: &RunFlags,
+    mut command_line: CommandLine,
+) -> Result<(CommandLine, Vec<Volume>), Failure> {
+    let mut volumes = Vec::new();
+    for (number, mount) in flags.volume.iter().enumerate() {
+        let MountSource::Folder { path, host_owners } = &mount.source else {
+            continue;
+        };
+        let host = std::fs::canonicalize(path).map_err(|_| Failure::NoSuchPath {
+            path: path.clone(),
+            flag: "-v",
+        })?;
+        let tag = format!("volume{number}");
+        command_line = command_line.mount_9p(&tag, &mount.guest, mount.read_only);
+        volumes.push(Volume {
+            owners: owners(mount.read_only || *host_owners, &host),
+            host,
+            tag,
+            read_only: mount.read_only,
+        });
+    }
+    Ok((command_line, volumes))
+}
+
 /// The disks that `flags` ask for.
 fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
     let disk = |disk: &DiskFlag| {
@@ -335,12 +348,12 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
 
 /// Where owners are kept: a host's ordinary user cannot give a file to anybody else, so
 /// beside the inodes, where the folder's file system takes attributes.
-fn owners(mount: &Mount, host: &Path) -> Owners {
+fn owners(are_plain: bool, host: &Path) -> Owners {
     let takes_attributes = || {
         let asked = rustix::fs::getxattr(host, "user.virtfs.uid", &mut [0u8; 4][..]);
         !matches!(asked, Err(Errno::NOTSUP))
     };
-    let is_plain = mount.read_only || mount.host_owners || rustix::process::geteuid().is_root();
+    let is_plain = are_plain || rustix::process::geteuid().is_root();
     match !is_plain && takes_attributes() {
         true => Owners::Attributes,
         false => Owners::Host,

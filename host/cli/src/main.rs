@@ -17,6 +17,7 @@ fn main() -> ExitCode {
         Command::Stop(flags) => commands::stop::stop(&flags),
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
+        Command::Volume(command) => commands::volume::volume(&command),
         Command::Doctor => Ok(commands::doctor::doctor()),
     };
     match result {

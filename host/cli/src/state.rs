@@ -32,6 +32,9 @@ pub struct Settings {
     pub ports: Vec<String>,
     /// The kernel that it runs.
     pub kernel: PathBuf,
+    /// The files of the volumes that it uses.
+    #[serde(default)]
+    pub volumes: Vec<PathBuf>,
     /// Memory in MiB.
     pub memory_mib: u32,
     /// Start, in seconds since the epoch.

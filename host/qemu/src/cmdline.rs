@@ -30,6 +30,14 @@ impl CommandLine {
         self
     }
 
+    /// Adds `mountdisk=UUID:/guest/path[:ro]`; colons in the path are encoded.
+    pub fn mount_disk(mut self, uuid: &str, guest: &str, read_only: bool) -> Self {
+        let access = if read_only { ":ro" } else { "" };
+        let value = format!("{uuid}:{}{access}", encode(guest, ":"));
+        self.add("mountdisk", &value);
+        self
+    }
+
     fn add(&mut self, key: &str, encoded: &str) {
         let space = if self.0.is_empty() { "" } else { " " };
         // Writing to a String cannot fail.
@@ -80,5 +88,7 @@ mod tests {
     fn a_colon_in_a_mounted_path_is_not_a_separator() {
         let line = CommandLine::new().mount_9p("v0", "/data:x", true);
         assert_eq!(line.into_string(), "mount9p=v0:/data%3ax:ro");
+        let line = CommandLine::new().mount_disk("1-2", "/a:b", false);
+        assert_eq!(line.into_string(), "mountdisk=1-2:/a%3ab");
     }
 }

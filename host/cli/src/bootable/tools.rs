@@ -1,10 +1,10 @@
 //! The programs and files of Debian's that images are made of.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use crate::failure::Failure;
+use crate::host_programs::find;
 
 /// What is needed, and the package that has it.
 const NEEDS: [(&str, &str); 6] = [
@@ -15,9 +15,6 @@ const NEEDS: [(&str, &str); 6] = [
     ("/usr/lib/grub/i386-pc/boot.img", "grub-pc-bin"),
     ("/usr/lib/grub/x86_64-efi/moddep.lst", "grub-efi-amd64-bin"),
 ];
-/// Where Debian keeps programs that users seldom call.
-const MORE_FOLDERS: [&str; 2] = ["/usr/sbin", "/sbin"];
-
 /// GRUB's parts for BIOS.
 pub(super) const GRUB_PC: &str = "/usr/lib/grub/i386-pc";
 
@@ -45,14 +42,6 @@ pub(super) fn check() -> Result<(), Failure> {
             packages: packages.join(" "),
         }),
     }
-}
-
-fn find(name: &str) -> Option<PathBuf> {
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = env::split_paths(&path).chain(MORE_FOLDERS.map(PathBuf::from));
-    folders
-        .map(|folder| folder.join(name))
-        .find(|path| path.is_file())
 }
 
 /// A program of [`NEEDS`].

@@ -6,6 +6,7 @@ use qemu::{Accel, Acceleration, Qemu};
 
 use crate::bootable::tools;
 use crate::kernel_file;
+use crate::volumes;
 
 /// One check's result.
 enum Finding {
@@ -26,6 +27,7 @@ pub fn doctor() -> u8 {
         passt(),
         tap(),
         image_tools(),
+        file_system_tools(),
     ];
     let mut status = 0;
     for finding in findings {
@@ -79,6 +81,18 @@ fn tap() -> Finding {
         Err(_) => Finding::Note(
             "/dev/net/tun cannot be opened, so --net tap=... does not work: run as root, or keep to --net user.".into(),
         ),
+    }
+}
+
+fn file_system_tools() -> Finding {
+    match volumes::tools::missing().as_slice() {
+        [] => {
+            Finding::Fine("e2fsprogs make and check volumes (sietch volume, -v NAME:/data).".into())
+        }
+        missing => Finding::Note(format!(
+            "There are no volumes (sietch volume, -v NAME:/data) without {}: install e2fsprogs.",
+            missing.join(", ")
+        )),
     }
 }
 

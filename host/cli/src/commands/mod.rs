@@ -7,4 +7,5 @@ pub mod profile;
 pub mod ps;
 pub mod run;
 pub mod stop;
+pub mod volume;
 pub mod wakeups;

@@ -6,6 +6,7 @@
 
 use std::env;
 use std::fs::{self, OpenOptions};
+use std::mem;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::thread;
@@ -23,6 +24,7 @@ use crate::session::Session;
 use crate::state::{self, Folder, Settings};
 use crate::stdio::{Console, Stdio as ProgramStdio};
 use crate::terminal::{self, RawTerminal};
+use crate::volumes::{self, Attached};
 
 /// Set for the process behind a detached machine, to the machine's name.
 const DETACHED: &str = "SIETCH_DETACHED";
@@ -39,21 +41,23 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         console: console(detached.is_some())?,
         ..GuestConfig::of(flags)?
     };
-    let plan = Plan::new(&flags.program, &around)?;
+    let mut plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
-        return dry_run(flags, &plan, &qemu);
+        return dry_run(flags, plan, &qemu);
     }
     check_ports(flags)?;
     plan.hints
         .iter()
         .for_each(|hint| eprintln!("sietch: {hint}"));
     let name = flags.name.as_deref().or(detached.as_deref());
+    let volumes = attach(flags, &mut plan)?;
     let (name, folder) = match &detached {
         // The parent took the folder, and our standard error leads into it.
         Some(name) => (name.clone(), Folder::of(name)),
         None => Folder::take(name, &plan.name)?,
     };
-    let machine = machine_plan::machine(flags, &plan, folder.path())?;
+    let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
+    machine.disks.extend(volumes.disks());
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
@@ -62,7 +66,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     if flags.program.strace {
         session.show_trace();
     }
-    folder.write_settings(&settings(flags, &name, &machine, session.pid()))?;
+    folder.write_settings(&settings(flags, &name, &machine, &volumes, session.pid()))?;
     let recorder = recorder(flags, &name, &machine);
     let (report, complaints) = session.serve()?;
     drop(raw);
@@ -79,6 +83,16 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         eprintln!("sietch: {sentence}");
     }
     Ok(report.status())
+}
+
+/// The volumes that the machine has from now on, of which its kernel is told.
+fn attach(flags: &RunFlags, plan: &mut Plan) -> Result<Attached, Failure> {
+    let attached = volumes::attach(flags)?;
+    plan.command_line = attached.told_to_kernel(mem::take(&mut plan.command_line));
+    for note in &attached.notes {
+        eprintln!("sietch: {note}");
+    }
+    Ok(attached)
 }
 
 /// How the program reaches us: what it has at its descriptors is what we have at ours.
@@ -107,9 +121,11 @@ fn recorder(flags: &RunFlags, name: &str, machine: &Machine) -> Option<Recorder>
 }
 
 /// The line works by itself: QEMU's own network leads the ports, without a passt beside it.
-fn dry_run(flags: &RunFlags, plan: &Plan, qemu: &Qemu) -> Result<u8, Failure> {
+fn dry_run(flags: &RunFlags, mut plan: Plan, qemu: &Qemu) -> Result<u8, Failure> {
+    let volumes = attach(flags, &mut plan)?;
     let name = flags.name.as_deref().unwrap_or(&plan.name);
-    let mut machine = machine_plan::machine(flags, plan, Folder::of(name).path())?;
+    let mut machine = machine_plan::machine(flags, &plan, Folder::of(name).path())?;
+    machine.disks.extend(volumes.disks());
     machine.forwarder = Forwarder::Qemu;
     let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
     let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
@@ -150,7 +166,13 @@ fn warn_of_emulation(flags: &RunFlags) {
     }
 }
 
-fn settings(flags: &RunFlags, name: &str, machine: &Machine, qemu_pid: u32) -> Settings {
+fn settings(
+    flags: &RunFlags,
+    name: &str,
+    machine: &Machine,
+    volumes: &Attached,
+    qemu_pid: u32,
+) -> Settings {
     let ports = machine.forwards.iter().map(|forward| {
         let protocol = match forward.protocol {
             Protocol::Tcp => "tcp",
@@ -168,6 +190,7 @@ fn settings(flags: &RunFlags, name: &str, machine: &Machine, qemu_pid: u32) -> S
         session_pid: std::process::id(),
         ports: ports.collect(),
         kernel: machine.kernel.clone(),
+        volumes: volumes.paths(),
         memory_mib: machine.memory_mib,
         started_s: state::now_s(),
     }

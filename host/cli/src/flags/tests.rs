@@ -42,17 +42,6 @@ fn memory_has_units() {
 }
 
 #[test]
-fn folders_of_the_host_are_mounted_read_only_on_request() {
-    let mount: Mount = "/srv/data:/data:ro".parse().expect("valid");
-    assert_eq!((mount.guest.as_str(), mount.read_only), ("/data", true));
-    assert!(!mount.host_owners);
-    let mount: Mount = "/srv/data:/data:host".parse().expect("valid");
-    assert!(mount.host_owners && !mount.read_only);
-    assert!("/srv/data".parse::<Mount>().is_err());
-    assert!("/srv:data".parse::<Mount>().is_err());
-}
-
-#[test]
 fn addresses_are_checked() {
     let ip: Ip<Ipv4Addr> = "10.0.0.2/24,10.0.0.1".parse().expect("valid");
     assert_eq!(ip.to_string(), "10.0.0.2/24,10.0.0.1");

@@ -1,0 +1,151 @@
+//! `sietch volume` and the volumes of `-v`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+
+use super::{ByteSize, VolumeName};
+
+/// `sietch volume`.
+#[derive(Debug, Subcommand)]
+pub enum VolumeCommand {
+    /// Make a volume: a disk with a file system, which outlives machines
+    Create(CreateFlags),
+    /// List the volumes
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Remove volumes with all that they hold
+    #[command(visible_alias = "remove")]
+    Rm(NamesFlags),
+    /// Show all that is known of volumes, as JSON
+    Inspect(NamesFlags),
+    /// Check a volume's file system, and mend what can be mended without a loss
+    Fsck(FsckFlags),
+}
+
+/// `sietch volume create`.
+#[derive(Debug, Args)]
+pub struct CreateFlags {
+    /// The most that it can hold; the host's disk is taken only as it fills [default: 10G]
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<ByteSize>,
+    /// Fill it with a copy of a folder, owners included
+    #[arg(long, value_name = "FOLDER")]
+    pub from: Option<PathBuf>,
+    /// Its name
+    pub name: VolumeName,
+}
+
+/// `sietch volume rm` and `inspect`.
+#[derive(Debug, Args)]
+pub struct NamesFlags {
+    /// The volumes
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<VolumeName>,
+}
+
+/// `sietch volume fsck`.
+#[derive(Debug, Args)]
+pub struct FsckFlags {
+    /// Only look: change nothing
+    #[arg(short = 'n', long, conflicts_with = "repair")]
+    pub dry_run: bool,
+    /// Mend all that is damaged, even if files are lost by it
+    #[arg(long)]
+    pub repair: bool,
+    /// The volume
+    pub name: VolumeName,
+}
+
+/// `-v`: `SOURCE:guest[:ro|:host]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// What is mounted.
+    pub source: MountSource,
+    /// Where it appears in the machine.
+    pub guest: String,
+    /// Whether the machine may only read.
+    pub read_only: bool,
+}
+
+/// What `-v` mounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MountSource {
+    /// A folder of the host.
+    Folder {
+        /// It.
+        path: PathBuf,
+        /// Whether owners are the host's also where the machine cannot change those.
+        host_owners: bool,
+    },
+    /// A volume by its name.
+    Volume(VolumeName),
+}
+
+impl FromStr for Mount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str =
+            "give NAME:GUEST[:ro] or HOST:GUEST[:ro|:host] with an absolute path for GUEST";
+        let (paths, ending) = match text.rsplit_once(':') {
+            Some((paths, ending @ ("ro" | "rw" | "host"))) => (paths, ending),
+            _ => (text, "rw"),
+        };
+        let (source, guest) = match paths.rsplit_once(':') {
+            Some((source, guest)) if !source.is_empty() && guest.starts_with('/') => {
+                (source, guest)
+            }
+            _ => return Err(FORM.into()),
+        };
+        let source = match VolumeName::is_path(source) {
+            true => MountSource::Folder {
+                path: source.into(),
+                host_owners: ending == "host",
+            },
+            false if ending == "host" => {
+                return Err("a volume has owners of its own: leave out :host".into());
+            }
+            false => MountSource::Volume(source.parse()?),
+        };
+        Ok(Self {
+            source,
+            guest: guest.into(),
+            read_only: ending == "ro",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_of_the_host_are_mounted_read_only_on_request() {
+        let mount: Mount = "/srv/data:/data:ro".parse().expect("valid");
+        assert_eq!((mount.guest.as_str(), mount.read_only), ("/data", true));
+        let folder = |path: &str, host_owners| MountSource::Folder {
+            path: path.into(),
+            host_owners,
+        };
+        assert_eq!(mount.source, folder("/srv/data", false));
+        let mount: Mount = "./data:/data:host".parse().expect("valid");
+        assert_eq!(mount.source, folder("./data", true));
+        assert!(!mount.read_only);
+        for wrong in ["/srv/data", "/srv:data", ":/data", ""] {
+            assert!(wrong.parse::<Mount>().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_without_a_slash_is_a_volume() {
+        let mount: Mount = "db:/var/lib/db".parse().expect("valid");
+        assert_eq!(mount.source, MountSource::Volume("db".parse().unwrap()));
+        assert!(!mount.read_only);
+        assert!("db:/data:ro".parse::<Mount>().expect("valid").read_only);
+        for wrong in ["db", "db:data", "d b:/data", "db:/data:host"] {
+            assert!(wrong.parse::<Mount>().is_err(), "{wrong:?}");
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Volumes as disks of a machine.
+
+use std::fs::File;
+use std::path::PathBuf;
+
+use ext4::Summary;
+use qemu::{CommandLine, Disk, DiskFormat};
+
+use super::check::recover;
+use super::lock::{Access, Lock};
+use super::make::{self, Content, make};
+use super::store::{Store, Volume, summary_of};
+use crate::failure::Failure;
+use crate::flags::{ByteSize, Mount, MountSource, RunFlags, VolumeName, told};
+
+/// The volumes of one machine; they are its own until this is dropped and QEMU has ended.
+#[derive(Debug, Default)]
+pub struct Attached {
+    held: Vec<Held>,
+    mounts: Vec<Place>,
+    /// What the user should know: sentences.
+    pub notes: Vec<String>,
+}
+
+/// A volume that is the machine's.
+#[derive(Debug)]
+struct Held {
+    volume: Volume,
+    access: Access,
+    summary: Summary,
+    _lock: Lock,
+}
+
+/// Where a volume appears.
+#[derive(Debug)]
+struct Place {
+    /// Among those that are held.
+    held: usize,
+    guest: String,
+    read_only: bool,
+}
+
+/// Takes the volumes that `flags` name, and makes those that are not there.
+///
+/// Errors: `VolumeInUse`, `VolumeDamaged`, `TwinDisks`, and what making one says.
+pub fn attach(flags: &RunFlags) -> Result<Attached, Failure> {
+    let mut attached = Attached::default();
+    if !flags.volume.iter().any(|mount| named(mount).is_some()) {
+        return Ok(attached);
+    }
+    let store = Store::of_user()?;
+    for mount in &flags.volume {
+        if let Some(name) = named(mount) {
+            attached.take(&store, name, flags)?;
+            attached.mount(name, mount);
+        }
+    }
+    attached.check_twins(flags)?;
+    Ok(attached)
+}
+
+fn named(mount: &Mount) -> Option<&VolumeName> {
+    match &mount.source {
+        MountSource::Volume(name) => Some(name),
+        MountSource::Folder { .. } => None,
+    }
+}
+
+impl Attached {
+    /// Takes the volume, once for all places where it appears.
+    fn take(&mut self, store: &Store, name: &VolumeName, flags: &RunFlags) -> Result<(), Failure> {
+        if self.place_of(name).is_some() {
+            return Ok(());
+        }
+        let is_read = |mount: &Mount| named(mount) != Some(name) || mount.read_only;
+        let access = match flags.volume.iter().all(is_read) {
+            true => Access::Read,
+            false => Access::Write,
+        };
+        let volume = store.volume(name);
+        if !volume.exists() && !flags.dry_run {
+            make_default(store, &volume)?;
+        }
+        let (lock, summary) = hold(&volume, access)?;
+        lock.inherit(&volume)?;
+        if access == Access::Write {
+            self.note_room(store, &volume, &summary);
+        }
+        self.held.push(Held {
+            volume,
+            access,
+            summary,
+            _lock: lock,
+        });
+        Ok(())
+    }
+
+    fn place_of(&self, name: &VolumeName) -> Option<usize> {
+        self.held.iter().position(|held| held.volume.name() == name)
+    }
+
+    fn mount(&mut self, name: &VolumeName, mount: &Mount) {
+        if let Some(held) = self.place_of(name) {
+            self.mounts.push(Place {
+                held,
+                guest: mount.guest.clone(),
+                read_only: mount.read_only,
+            });
+        }
+    }
+
+    /// A sparse image may ask for more than the host has left.
+    fn note_room(&mut self, store: &Store, volume: &Volume, summary: &Summary) {
+        let may_grow = summary.bytes.saturating_sub(volume.host_bytes());
+        if let Ok(free) = make::free_bytes(store)
+            && free < may_grow.min(summary.free_bytes)
+        {
+            self.notes.push(format!(
+                "The volume {} may grow by {}, and its folder on this host has {} left.",
+                volume.name(),
+                told(may_grow),
+                told(free)
+            ));
+        }
+    }
+
+    /// A machine finds a volume by its UUID, so no two of its disks may have the same.
+    fn check_twins(&self, flags: &RunFlags) -> Result<(), Failure> {
+        let volumes = self.held.iter().map(|held| {
+            let path = held.volume.path().to_path_buf();
+            (path, held.summary.uuid)
+        });
+        let raw = flags
+            .disk
+            .iter()
+            .filter(|disk| disk.format == DiskFormat::Raw);
+        let disks = raw.filter_map(|disk| {
+            let summary = summary_of(&File::open(&disk.file).ok()?)?;
+            Some((disk.file.clone(), summary.uuid))
+        });
+        let all: Vec<(PathBuf, [u8; 16])> = volumes.chain(disks).collect();
+        for (number, (path, uuid)) in all.iter().enumerate() {
+            if let Some((twin, _)) = all[..number].iter().find(|(_, other)| other == uuid) {
+                return Err(Failure::TwinDisks {
+                    one: twin.clone(),
+                    other: path.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// The disks.
+    pub fn disks(&self) -> impl Iterator<Item = Disk> {
+        self.held.iter().map(|held| Disk {
+            file: held.volume.path().into(),
+            format: DiskFormat::Raw,
+            read_only: held.access == Access::Read,
+            bad_sector: None,
+        })
+    }
+
+    /// Their files.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        let paths = self.held.iter().map(|held| held.volume.path());
+        paths.map(PathBuf::from).collect()
+    }
+
+    /// Tells the kernel where they are mounted.
+    pub fn told_to_kernel(&self, line: CommandLine) -> CommandLine {
+        self.mounts.iter().fold(line, |line, place| {
+            let uuid = uuid_text(&self.held[place.held].summary.uuid);
+            line.mount_disk(&uuid, &place.guest, place.read_only)
+        })
+    }
+}
+
+/// One as large as usual, or as the host's disk is.
+fn make_default(store: &Store, volume: &Volume) -> Result<(), Failure> {
+    store.prepare()?;
+    let free = make::free_bytes(store)? >> 20 << 20;
+    let fitting = ByteSize::of(free).unwrap_or(ByteSize::DEFAULT);
+    match make(
+        store,
+        volume,
+        fitting.min(ByteSize::DEFAULT),
+        Content::Empty,
+    ) {
+        // Somebody else was faster, which is as good.
+        Err(Failure::VolumeExists { .. }) => Ok(()),
+        made => made,
+    }
+}
+
+/// Locks it. Who only reads it cannot replay its journal, so that is done before.
+fn hold(volume: &Volume, access: Access) -> Result<(Lock, Summary), Failure> {
+    let lock = Lock::take(volume, access)?;
+    let damaged = || Failure::VolumeDamaged {
+        name: volume.name().to_string(),
+    };
+    let summary = summary_of(lock.file()).ok_or_else(damaged)?;
+    if access == Access::Write || !summary.needs_recovery {
+        return Ok((lock, summary));
+    }
+    drop(lock);
+    let lock = Lock::take(volume, Access::Write)?;
+    recover(volume)?;
+    lock.share(volume)?;
+    Ok((lock, summary))
+}
+
+/// As programs write it: `8-4-4-4-12` digits.
+pub(crate) fn uuid_text(uuid: &[u8; 16]) -> String {
+    let part = |range: std::ops::Range<usize>| {
+        let digits = uuid[range].iter().map(|byte| format!("{byte:02x}"));
+        digits.collect::<String>()
+    };
+    [
+        part(0..4),
+        part(4..6),
+        part(6..8),
+        part(8..10),
+        part(10..16),
+    ]
+    .join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_uuid_is_written_in_five_parts() {
+        let uuid = std::array::from_fn(|at| at as u8);
+        assert_eq!(uuid_text(&uuid), "00010203-0405-0607-0809-0a0b0c0d0e0f");
+    }
+}
