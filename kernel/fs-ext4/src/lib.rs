@@ -8,6 +8,7 @@
 //!   goes when its node does.
 //! - `file`: bytes. Writes go through to the disk; pages exist of what programs have mapped, as
 //!   with `fs-9p`, and are written back by msync(2), fsync(2) and close(2).
+//! - `find`: the disk on which an image is.
 //! - `disk`: the trait that `core/ext4` asks for.
 //!
 //! Lock order: a node's `writing`, then the volume's lock, then spin locks.
@@ -25,6 +26,7 @@ extern crate alloc;
 mod disk;
 mod errors;
 mod file;
+mod find;
 mod node;
 mod volume;
 
@@ -33,6 +35,8 @@ use alloc::sync::Arc;
 use sync::Result;
 use vfs::FileSystem;
 use vfs::kinds::{self, Kind};
+
+pub use find::node_of;
 
 /// The options of mount(2) that Linux's ext4 knows and that change nothing here.
 const OPTIONS: &[&str] = &[

@@ -97,6 +97,11 @@ impl Node {
         }))
     }
 
+    /// Whether it has no name any more.
+    pub(super) fn is_unlinked(&self) -> bool {
+        self.is_unlinked.load(Ordering::Acquire)
+    }
+
     pub(super) fn set_unlinked(&self) {
         self.is_unlinked.store(true, Ordering::Release);
     }

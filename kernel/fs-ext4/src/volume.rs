@@ -159,6 +159,20 @@ impl Shared {
         self.unused.lock().push(number);
     }
 
+    /// Ends it, whoever uses it still: all is in its place, and from now on nothing is read or written.
+    fn finish(&self) -> Result<()> {
+        let nodes = self.nodes()?;
+        let Some(mut volume) = self.volume.lock().take() else {
+            return Ok(());
+        };
+        self.evict_unused(&mut volume);
+        for node in nodes.iter().filter(|node| node.is_unlinked()) {
+            // It stays on the list of orphans, and the next mount tries again.
+            let _ = volume.evict(node.number, now());
+        }
+        volume.unmount().map_err(error_of)
+    }
+
     fn nodes(&self) -> Result<Vec<Arc<Node>>> {
         let known = self.known.lock();
         Ok(fallible::collected(
@@ -212,6 +226,11 @@ impl FileSystem for Tree {
             node.write_back(0..u64::MAX)?;
         }
         self.shared.with(Volume::commit)
+    }
+
+    fn finish(&self) -> Result<()> {
+        self.sync()?;
+        self.shared.finish()
     }
 
     fn forget_clean_pages(&self) {

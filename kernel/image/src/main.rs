@@ -148,26 +148,12 @@ fn start_program(run: Run) {
         },
         directory: run.directory,
         is_traced: options::value("strace").is_some_and(|value| value == b"1"),
-        volumes: options::raw_values("mount9p").filter_map(volume).collect(),
+        volumes: options::volumes(),
     };
     if linux::start_init(first).is_err() {
         klog!("no memory for the first program: give the machine more");
         mach::power::off(STATUS_BAD_IMAGE);
     }
-}
-
-/// `TAG:/guest/path[:ro]`, each part percent-encoded.
-fn volume(text: &'static str) -> Option<linux::Volume> {
-    let (tag, rest) = text.split_once(':')?;
-    let (path, is_read_only) = match rest.strip_suffix(":ro") {
-        Some(path) => (path, true),
-        None => (rest, false),
-    };
-    Some(linux::Volume {
-        tag: options::decode(tag.as_bytes()),
-        path: options::decode(path.as_bytes()),
-        is_read_only,
-    })
 }
 
 #[panic_handler]

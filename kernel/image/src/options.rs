@@ -9,6 +9,7 @@
 
 use alloc::vec::Vec;
 
+use linux::{Volume, VolumeSource};
 use tty::console::{Host, HostFile};
 
 /// The value of the last `key=` on the command line, decoded.
@@ -25,6 +26,46 @@ pub fn values(key: &str) -> impl Iterator<Item = Vec<u8>> {
 pub fn raw_values(key: &str) -> impl Iterator<Item = &'static str> {
     let words = mach::boot::info().cmdline().split(' ');
     words.filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
+/// What is to be mounted: folders of the host (`mount9p=TAG:...`) and disks (`mountdisk=UUID:...`), what
+/// is above before what is below.
+pub fn volumes() -> Vec<Volume> {
+    let folders = raw_values("mount9p").filter_map(|text| {
+        let tag = |tag: &str| Some(VolumeSource::Folder(decode(tag.as_bytes())));
+        volume(text, tag)
+    });
+    let disks = raw_values("mountdisk").filter_map(|text| {
+        let uuid = |uuid: &str| Some(VolumeSource::Disk(parse_uuid(uuid)?));
+        volume(text, uuid)
+    });
+    let mut volumes: Vec<Volume> = folders.chain(disks).collect();
+    volumes.sort_by_key(|volume| volume.path.split(|&byte| byte == b'/').count());
+    volumes
+}
+
+/// `SOURCE:/guest/path[:ro]`, each part percent-encoded.
+fn volume(text: &str, source: impl Fn(&str) -> Option<VolumeSource>) -> Option<Volume> {
+    let (name, rest) = text.split_once(':')?;
+    let (path, is_read_only) = match rest.strip_suffix(":ro") {
+        Some(path) => (path, true),
+        None => (rest, false),
+    };
+    Some(Volume {
+        source: source(name)?,
+        path: decode(path.as_bytes()),
+        is_read_only,
+    })
+}
+
+/// 32 hexadecimal digits, with hyphens between as one likes.
+fn parse_uuid(text: &str) -> Option<[u8; 16]> {
+    let mut digits = text.bytes().filter(|&byte| byte != b'-');
+    let mut uuid = [0; 16];
+    for byte in &mut uuid {
+        *byte = hexadecimal(&[digits.next()?, digits.next()?])?;
+    }
+    digits.next().is_none().then_some(uuid)
 }
 
 /// Undoes percent-encoding; a `%` without two digits stands for itself.

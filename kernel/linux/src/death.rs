@@ -31,7 +31,7 @@ fn obey(request: u8) {
 /// Before the machine ends: reports, and brings what programs wrote to where it belongs.
 pub fn bring_out_all() {
     missing::report();
-    if let Err(error) = vfs::mount::sync_all() {
+    if let Err(error) = vfs::mount::finish_all() {
         mach::klog!("data may be lost error={}", Errno::from(error).name());
     }
     net::drain();

@@ -24,18 +24,26 @@ pub struct First {
     pub directory: Vec<u8>,
     /// Whether its calls are reported.
     pub is_traced: bool,
-    /// Folders of the host to mount before.
+    /// What is to be mounted before.
     pub volumes: Vec<Volume>,
 }
 
-/// A folder of the host.
+/// What the host gives to be mounted.
 pub struct Volume {
-    /// The name of its device.
-    pub tag: Vec<u8>,
+    /// Which one.
+    pub source: VolumeSource,
     /// Where it is mounted; made if it is not there.
     pub path: Vec<u8>,
     /// Whether programs may not write to it.
     pub is_read_only: bool,
+}
+
+/// Where a volume is.
+pub enum VolumeSource {
+    /// A folder of the host, by the name of its device.
+    Folder(Vec<u8>),
+    /// A disk or a partition, by the UUID of its ext4 image.
+    Disk([u8; 16]),
 }
 
 /// What process 1 runs; the thread that becomes it takes no argument.
@@ -120,10 +128,14 @@ fn open_console() -> Result<()> {
 fn mount_volume(volume: &Volume) -> Result<()> {
     make_directories(&volume.path)?;
     let at = vfs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
-    let system = kinds::make(b"9p", &volume.tag, b"")?;
+    let (kind, source) = match &volume.source {
+        VolumeSource::Folder(tag) => ("9p", tag.clone()),
+        VolumeSource::Disk(uuid) => ("ext4", fs_ext4::node_of(uuid)?.into_bytes()),
+    };
+    let system = kinds::make(kind.as_bytes(), &source, b"")?;
     let mut flags = MountFlags::RELATIME;
     flags.set(MountFlags::RDONLY, volume.is_read_only);
-    mount::mount(at, system, &volume.tag, flags)
+    mount::mount(at, system, &source, flags)
 }
 
 /// Makes `path` and what is missing above it.

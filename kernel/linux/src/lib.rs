@@ -28,5 +28,5 @@ mod sysinfo;
 mod table;
 mod trap;
 
-pub use init::{First, Volume, start_init};
+pub use init::{First, Volume, VolumeSource, start_init};
 pub use trap::init;

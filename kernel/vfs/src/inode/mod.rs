@@ -239,6 +239,11 @@ pub trait FileSystem: Send + Sync {
         Ok(())
     }
 
+    /// The machine ends: writes back everything, and leaves what lasts as an unmount would.
+    fn finish(&self) -> Result<()> {
+        self.sync()
+    }
+
     /// Memory is short: gives up pages that nobody has mapped and that can be read in again.
     fn forget_clean_pages(&self) {}
 }

@@ -208,6 +208,13 @@ pub fn shrink() {
     }
 }
 
+/// Ends all file systems, because the machine does.
+pub fn finish_all() -> Result<()> {
+    let results = blocks().map(|block| block.system.finish());
+    // One that fails keeps no other from its end.
+    results.fold(Ok(()), Result::and)
+}
+
 /// Writes back all file systems.
 pub fn sync_all() -> Result<()> {
     let failed = blocks()
