@@ -228,6 +228,7 @@ pub fn sietch() -> Command {
     let this = env::current_exe().unwrap_or_default();
     let mut command = Command::new(this.with_file_name("sietch"));
     command.env("XDG_RUNTIME_DIR", state_folder());
+    command.env("XDG_DATA_HOME", state_folder());
     command
 }
 

@@ -112,6 +112,7 @@ mod userland;
 mod vfio;
 mod virtual_functions;
 mod volume;
+mod volumes;
 mod workers;
 mod zerocopy;
 
@@ -176,6 +177,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         redis::TESTS,
         once(setup, Cpus::One, umem::TESTS),
         volume::TESTS,
+        ours(setup, volumes::TESTS),
+        ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         once(setup, Cpus::One, cards::TESTS),

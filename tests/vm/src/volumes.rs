@@ -1,0 +1,238 @@
+//! Volumes (`sietch volume`, `-v NAME:/data`): disks that outlive machines. Each test ends with the host's
+//! e2fsck, which must find nothing.
+
+use std::thread;
+use std::time::Duration;
+
+use crate::Test;
+use crate::guest::{self, BOOT_PATIENCE, End, Guest, Setup};
+use crate::status::expect_status;
+use crate::userland::FOLDERS;
+
+/// The tests, for one CPU and for several.
+pub const TESTS: &[Test] = &[
+    (
+        "a volume is made for the first machine, and the next one finds what it left",
+        outlives,
+    ),
+    (
+        "what was synchronised on a volume is there after its machine was killed",
+        killed,
+    ),
+];
+
+/// What one CPU more or less changes nothing of.
+pub const TESTS_ONCE: &[Test] = &[
+    (
+        "a volume is unmounted however its machine is asked to end",
+        ends,
+    ),
+    (
+        "two machines never change one volume, and several may read it",
+        shared,
+    ),
+    (
+        "a machine finds its volumes whatever the order of its disks is",
+        ordered,
+    ),
+];
+
+/// A volume of this run, removed afterwards.
+pub struct Volume {
+    name: String,
+}
+
+impl Volume {
+    /// A new one.
+    pub fn new(name: &str, size: &str) -> Result<Self, String> {
+        let volume = Self { name: name.into() };
+        // What an earlier test has left.
+        let _ = command(&["rm", name]);
+        command(&["create", "--size", size, name]).map(|_| volume)
+    }
+
+    /// The flag that mounts it at `/data`.
+    pub fn flag(&self) -> String {
+        format!("--volume={}:/data", self.name)
+    }
+
+    /// Whether e2fsck finds nothing, which changes nothing.
+    pub fn expect_sound(&self) -> Result<(), String> {
+        let said = command(&["inspect", &self.name])?;
+        let journal = said.contains("\"state\": \"journal\"");
+        if journal {
+            // As the next mount would.
+            command(&["fsck", &self.name])?;
+        }
+        command(&["fsck", "--dry-run", &self.name]).map(drop)
+    }
+
+    /// Whether the machine left it as an unmount does.
+    pub fn expect_clean(&self) -> Result<(), String> {
+        let said = command(&["inspect", &self.name])?;
+        match said.contains("\"state\": \"clean\"") {
+            true => self.expect_sound(),
+            false => Err(format!("it was not unmounted: {said}")),
+        }
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        // What cannot be removed goes with the run's folder.
+        let _ = command(&["rm", &self.name]);
+    }
+}
+
+/// Runs `sietch volume`; what it writes. Status 1 says that something was mended.
+fn command(args: &[&str]) -> Result<String, String> {
+    let output = guest::sietch().arg("volume").args(args).output();
+    let output = output.map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    match output.status.code() {
+        Some(0 | 1) => Ok(said),
+        status => Err(format!("sietch volume {args:?}: {status:?}: {said}")),
+    }
+}
+
+fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, String> {
+    let script = format!("set -e; {script}");
+    setup.start(
+        &[
+            &["--net", "none"],
+            FOLDERS,
+            flags,
+            &["/bin/sh", "-c", &script],
+        ]
+        .concat(),
+    )
+}
+
+fn run(setup: &Setup, flags: &[&str], script: &str) -> Result<End, String> {
+    start(setup, flags, script)?.wait(BOOT_PATIENCE)
+}
+
+fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
+    expect_status(&run(setup, flags, script)?, 0)
+}
+
+fn outlives(setup: &Setup) -> Result<(), String> {
+    let _ = command(&["rm", "made"]);
+    let volume = Volume {
+        name: "made".into(),
+    };
+    let flag = volume.flag();
+    passes(
+        setup,
+        &[&flag],
+        "test $(stat -c %u:%g:%a /data) = 0:0:755; test -z \"$(ls -A /data)\"
+        grep -q '^/dev/vd. /data ext4 rw' /proc/mounts
+        mkdir /data/own; chown 1000:1000 /data/own
+        setpriv --reuid=1000 --regid=1000 --clear-groups sh -c 'echo mine > /data/own/file'
+        head -c 3000000 /dev/zero > /data/large; exec 3> /data/gone; rm /data/gone; echo x >&3",
+    )?;
+    volume.expect_clean()?;
+    passes(
+        setup,
+        &[&flag],
+        "test $(cat /data/own/file) = mine; test $(stat -c %u:%g /data/own/file) = 1000:1000
+        test $(stat -c %s /data/large) = 3000000; ! test -e /data/gone",
+    )?;
+    volume.expect_clean()
+}
+
+fn killed(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("killed", "64M")?;
+    let script =
+        "n=0; while :; do n=$((n + 1)); echo $n > /data/$n; sync /data/$n; echo synced-$n; done";
+    let mut guest = start(setup, &[&volume.flag()], script)?;
+    guest.expect("synced-20", BOOT_PATIENCE)?;
+    guest.kill()?;
+    let said = guest.console();
+    let last = said
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("synced-"));
+    let last = last.max_by_key(|number| number.parse::<u32>().unwrap_or(0));
+    let last = last.unwrap_or("0").to_string();
+    let script = format!(
+        "for n in $(seq {last}); do test $(cat /data/$n) = $n; done; echo all-$(ls /data | wc -l)"
+    );
+    patiently(|| passes(setup, &[&volume.flag()], &script))?;
+    volume.expect_clean()
+}
+
+/// Until the killed command's machine is gone, the volume is still its.
+pub fn patiently<T>(mut act: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    const TRIES: u32 = 20;
+    for _ in 1..TRIES {
+        match act() {
+            Err(why) if why.contains("is used by") => thread::sleep(Duration::from_millis(100)),
+            done => return done,
+        }
+    }
+    act()
+}
+
+fn ends(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("ends", "32M")?;
+    let flag = volume.flag();
+    // A program that fails, while others still write.
+    let script = "(while :; do echo x >> /data/log; done) & sleep 0.2; echo y > /data/y; exit 3";
+    expect_status(&run(setup, &[&flag], script)?, 3)?;
+    volume.expect_clean()?;
+    // One that is asked to.
+    let script = "trap 'exit 7' TERM; echo z > /data/z; echo up; while :; do sleep 0.1; done";
+    let guest = start(setup, &[&flag], script)?;
+    guest.expect("up", BOOT_PATIENCE)?;
+    expect_status(&guest.stop()?, 7)?;
+    volume.expect_clean()?;
+    // One that turns the machine off itself.
+    let script = "test $(cat /data/y) = y; test $(cat /data/z) = z; echo w > /data/w; python3 -c 'import ctypes; ctypes.CDLL(None).reboot(0x4321fedc)'";
+    expect_status(&run(setup, &[&flag], script)?, 0)?;
+    volume.expect_clean()
+}
+
+fn shared(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("shared", "32M")?;
+    let flag = volume.flag();
+    let read_only = format!("{flag}:ro");
+    let wait = "echo up; while :; do sleep 0.1; done";
+    let guest = start(setup, &[&flag], &format!("echo kept > /data/kept; {wait}"))?;
+    guest.expect("up", BOOT_PATIENCE)?;
+    for flag in [&flag, &read_only] {
+        let end = run(setup, &[flag], "exit 0")?;
+        if end.status != 125
+            || !end
+                .console
+                .contains("The volume shared is used by the machine")
+        {
+            return Err(format!("a second machine has it: {}", end.console));
+        }
+    }
+    match command(&["rm", "shared"]) {
+        Err(why) if why.contains("sietch stop") => {}
+        other => return Err(format!("it is removed while it is used: {other:?}")),
+    }
+    drop(guest);
+    let reads = "test $(cat /data/kept) = kept; ! touch /data/new 2> /dev/null";
+    // The first was ended by force: its journal is replayed before others read.
+    let reader = start(setup, &[&read_only], &format!("{reads}; {wait}"))?;
+    reader.expect("up", BOOT_PATIENCE)?;
+    passes(setup, &[&read_only], reads)?;
+    drop(reader);
+    volume.expect_clean()
+}
+
+fn ordered(setup: &Setup) -> Result<(), String> {
+    let (one, two) = (Volume::new("one", "16M")?, Volume::new("two", "16M")?);
+    let (a, b) = ("--volume=one:/a", "--volume=two:/b");
+    passes(setup, &[a, b], "echo one > /a/name; echo two > /b/name")?;
+    let inner = "--volume=two:/a/b";
+    passes(
+        setup,
+        &[inner, a],
+        "test $(cat /a/name) = one; test $(cat /a/b/name) = two",
+    )?;
+    one.expect_clean()?;
+    two.expect_clean()
+}
