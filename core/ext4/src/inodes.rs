@@ -196,6 +196,15 @@ impl Volume {
         self.set_group(number, &group)
     }
 
+    /// Whether the bitmap says that a number is given out.
+    pub(crate) fn is_in_use(&mut self, number: u32) -> Result<bool> {
+        let place = self.geometry.place_of_inode(number);
+        let (group_number, bit) = place.ok_or(Corrupt::Inode(number))?;
+        let group = self.group(group_number)?;
+        let bitmap = self.inode_bitmap(group_number, &group)?;
+        Ok(byte(&bitmap, bit as usize / 8) >> (bit % 8) & 1 != 0)
+    }
+
     /// Frees an inode that has no blocks any more.
     pub(crate) fn free_inode(&mut self, inode: &Inode) -> Result<()> {
         let place = self.geometry.place_of_inode(inode.number);

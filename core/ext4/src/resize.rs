@@ -91,7 +91,12 @@ impl Volume {
     }
 
     /// An inode without names that nobody uses any more: its blocks and number become free.
+    ///
+    /// Errors: `NotFound` if it is gone already, `Invalid` if it has a name.
     pub fn evict(&mut self, number: u32, now: Time) -> Result<()> {
+        if !self.is_in_use(number)? {
+            return Err(Error::NotFound);
+        }
         if !self.has_tree(number)? {
             return self.transact(REMOVE_CREDITS, |volume| volume.drop_inode(number, now));
         }

@@ -366,6 +366,10 @@ fn a_file_without_a_name_gets_one_or_goes() {
         .unwrap();
     volume.write(kept, 0, b"somebody will", NOW).unwrap();
     volume.link(ROOT_INODE, b"kept", kept, NOW).unwrap();
+    assert_eq!(volume.evict(kept, NOW), Err(Error::Invalid));
+    let gone = volume.create_nameless(ROOT_INODE, &regular(), NOW).unwrap();
+    volume.evict(gone, NOW).unwrap();
+    assert_eq!(volume.evict(gone, NOW), Err(Error::NotFound));
     volume.commit().unwrap();
     // The machine stops here.
     let (mut volume, found) = disk.mount(ext4::Access::ReadWrite).unwrap();

@@ -37,6 +37,7 @@ mod recovery;
 mod requests;
 mod scan;
 mod store;
+mod store_pages;
 mod transfer;
 
 use alloc::sync::Arc;
@@ -52,6 +53,7 @@ pub use disk::Disk;
 pub use nodes::{MAJOR, MINORS};
 pub use partition::Partition;
 pub use store::Store;
+pub use transfer::Segment;
 
 /// Disks of a machine at most: as many as letters name.
 const DISKS_MAX: usize = 16;

@@ -22,7 +22,7 @@ const REQUEST_BYTES: usize = 256 << 10;
 
 /// Where a file system lies.
 pub struct Store {
-    disk: Arc<Disk>,
+    pub(crate) disk: Arc<Disk>,
     sectors: SectorRange,
     number: u64,
 }
@@ -64,7 +64,8 @@ impl Store {
         self.disk.limits().is_read_only
     }
 
-    fn check(&self, offset: u64, len: usize) -> Result<u64> {
+    /// Where on the disk the byte `offset` is, if all `len` bytes from there on are.
+    pub(crate) fn check(&self, offset: u64, len: usize) -> Result<u64> {
         let end = offset.checked_add(len as u64).ok_or(Error::Io)?;
         match end <= self.bytes() {
             true => Ok(self.sectors.first * SECTOR_BYTES + offset),

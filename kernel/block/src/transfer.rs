@@ -21,8 +21,10 @@ use crate::outcome::{Ended, Memory};
 const COPY_BYTES: usize = 64 << 10;
 
 /// Some bytes of a page.
-pub(crate) struct Segment {
+pub struct Segment {
+    /// The page.
     pub page: Page,
+    /// Which of its bytes.
     pub bytes: Range<usize>,
 }
 

@@ -1,40 +1,28 @@
-//! The bytes of a file of the host, and its pages in programs' memory.
-//!
-//! Programs' memory is touched only without `writing`: it may be a mapping of this very
-//! file, whose page is brought in under that lock.
+//! The bytes of a file of the host, below its pages (`kernel_pagecache`).
 
-use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::AtomicUsize;
 
 use base::PAGE_BYTES;
-use mm::garbage;
-use mm::io::{Sink, Source, partial};
-use mm::{self, FaultError, MemoryObject, Page, Sharing};
-use ninep::{Request, SetAttributes};
+use kernel_pagecache::{self as pagecache, Backing, Cache, Keeps};
+use mach::mem::fallible;
+use mm::io::{Sink, Source};
+use mm::{FaultError, MemoryObject, Page, Sharing};
+use ninep::Request;
 use sync::{Error, Result};
 
 use super::answer::Answer;
 use super::node::Node;
-use vfs::file::{File, OpenFile, StatusFlags};
+use vfs::file::{File, OpenFile};
 use vfs::{FileType, Metadata};
 
 const PAGE: u64 = PAGE_BYTES as u64;
 
 impl Node {
-    fn size_now(&self) -> Result<u64> {
-        Ok(self.attributes()?.size)
-    }
-
-    fn mapped(&self, index: u64) -> Option<Page> {
-        self.pages.lock().get(&index).cloned()
-    }
-
     /// Reads at most `count` bytes from the host; none at the end.
-    fn fetch(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
+    fn ask(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
         let fid = self.opened()?.fid();
         let count = count.min(self.volume.io_bytes()) as u32;
         match self.volume.call(&Request::Read { fid, offset, count })? {
@@ -43,140 +31,10 @@ impl Node {
         }
     }
 
-    /// Writes all of `data` to the host.
-    fn store(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let fid = self.opened()?.fid();
-        let (mut offset, mut data) = (offset, data);
-        while !data.is_empty() {
-            let piece = &data[..data.len().min(self.volume.io_bytes())];
-            match self.volume.call(&Request::Write {
-                fid,
-                offset,
-                data: piece,
-            })? {
-                Answer::Written(0) => return Err(Error::NoSpace),
-                Answer::Written(count) => {
-                    offset += count as u64;
-                    data = &data[count..];
-                }
-                _ => return Err(Error::Io),
-            }
-        }
-        Ok(())
-    }
-
-    /// Reads one stretch: of a mapped page, or of the host up to the next mapped page.
-    /// False at the end of the file.
-    fn read_some(&self, at: u64, to: &mut Sink<'_>) -> Result<bool> {
-        let within = (at % PAGE) as usize;
-        if let Some(page) = self.mapped(at / PAGE) {
-            let left = self.size_now()?.saturating_sub(at);
-            let len = (PAGE_BYTES - within).min(usize::try_from(left).unwrap_or(usize::MAX));
-            return Ok(to.put_page(&page, within, len)? != 0);
-        }
-        let next = self
-            .pages
-            .lock()
-            .range(at / PAGE..)
-            .next()
-            .map(|(index, _)| index * PAGE);
-        let until_next = next.map_or(u64::MAX, |next| next - at);
-        let count = to
-            .remaining()
-            .min(usize::try_from(until_next).unwrap_or(usize::MAX));
-        let data = self.fetch(at, count)?;
-        to.put(&data)?;
-        Ok(!data.is_empty())
-    }
-
-    /// Writes at `offset`, or at the end, and into pages that programs have mapped.
-    fn write_through(&self, offset: Option<u64>, data: &[u8]) -> Result<u64> {
-        let _writing = self.writing.lock();
-        let start = match offset {
-            Some(offset) => offset,
-            None => self.size_now()?,
-        };
-        let end = start
-            .checked_add(data.len() as u64)
-            .ok_or(Error::FileTooLarge)?;
-        self.store(start, data)?;
-        let pages = self.pages.lock();
-        for (index, page) in pages.range(start / PAGE..end.div_ceil(PAGE)) {
-            let (from, until) = (start.max(index * PAGE), end.min((index + 1) * PAGE));
-            let part = &data[(from - start) as usize..(until - start) as usize];
-            page.write((from % PAGE) as usize, part);
-        }
-        Ok(end)
-    }
-
-    /// Sets the size, on the host and of what is mapped: programs lose the pages beyond it.
-    pub(super) fn resize(&self, size: u64) -> Result<()> {
-        let _writing = self.writing.lock();
-        self.set(SetAttributes {
-            size: Some(size),
-            ..SetAttributes::default()
-        })?;
-        let mut pages = self.pages.lock();
-        let gone = pages.split_off(&size.div_ceil(PAGE));
-        if let Some(page) = pages.get(&(size / PAGE)) {
-            page.zero((size % PAGE) as usize..PAGE_BYTES);
-        }
-        drop(pages);
-        garbage::discard(gone);
-        if self.shown.load(Ordering::SeqCst) != 0 {
-            mm::forget_beyond(core::ptr::from_ref(self).addr(), size);
-        }
-        Ok(())
-    }
-
-    /// Brings pages that programs stored to, within a range of bytes, to the host.
-    pub(super) fn write_back(&self, bytes: Range<u64>) -> Result<()> {
-        let taken = self.take_dirty(bytes.start / PAGE..bytes.end.div_ceil(PAGE));
-        if taken.is_empty() {
-            return Ok(());
-        }
-        let _writing = self.writing.lock();
-        let size = self.size_now()?;
-        let mut buffer = vec![0; PAGE_BYTES];
-        for index in taken {
-            let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
-            if let Some(page) = self.mapped(index) {
-                page.read(0, &mut buffer[..len]);
-                self.store(index * PAGE, &buffer[..len])?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives up pages that no program has mapped or stored to, unless bytes are on their way.
-    pub(super) fn forget_clean_pages(&self) {
-        let Some(_writing) = self.writing.try_lock() else {
-            return;
-        };
-        let dirty = self.dirty.lock();
-        let is_kept = |index: &u64, page: &Page| dirty.contains(index) || !page.is_unique();
-        let mut pages = self.pages.lock();
-        pages.retain(|index, page| is_kept(index, page));
-    }
-
-    fn take_dirty(&self, indices: Range<u64>) -> BTreeSet<u64> {
-        let mut dirty = self.dirty.lock();
-        let mut taken = dirty.split_off(&indices.start);
-        let mut behind = taken.split_off(&indices.end);
-        dirty.append(&mut behind);
-        taken
-    }
-
-    /// A page of the host's bytes, from now on kept.
-    fn fill_page(&self, index: u64) -> Result<Page> {
-        let _writing = self.writing.lock();
-        if let Some(page) = self.mapped(index) {
-            return Ok(page);
-        }
-        let page = Page::zeroed().ok_or(Error::OutOfMemory)?;
+    fn fill_page(&self, index: u64, page: &Page) -> Result<()> {
         let mut filled = 0;
         while filled < PAGE_BYTES {
-            let data = self.fetch(index * PAGE + filled as u64, PAGE_BYTES - filled)?;
+            let data = self.ask(index * PAGE + filled as u64, PAGE_BYTES - filled)?;
             if data.is_empty() && filled == 0 {
                 // It was cut off since the caller looked at its size.
                 return Err(Error::Io);
@@ -184,44 +42,90 @@ impl Node {
             if data.is_empty() {
                 break;
             }
-            page.write(filled, &data);
-            filled += data.len();
+            let len = data.len().min(PAGE_BYTES - filled);
+            page.write(filled, data.get(..len).unwrap_or(&[]));
+            filled += len;
         }
-        self.pages.lock().insert(index, page.clone());
-        Ok(page)
+        page.zero(filled..PAGE_BYTES);
+        Ok(())
+    }
+}
+
+/// Others change the host's files, so only what programs have mapped is kept.
+impl Backing for Node {
+    fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    fn keeps(&self) -> Keeps {
+        Keeps::Mapped
+    }
+
+    fn size(&self) -> Result<u64> {
+        Ok(self.attributes()?.size)
+    }
+
+    fn piece_bytes(&self) -> usize {
+        self.volume.io_bytes()
+    }
+
+    fn fill(&self, first: u64, pages: &[Page]) -> Result<()> {
+        let mut pages = (first..).zip(pages);
+        pages.try_for_each(|(index, page)| self.fill_page(index, page))
+    }
+
+    fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
+        let data = self.ask(offset, into.len())?;
+        let len = data.len().min(into.len());
+        let (Some(into), Some(data)) = (into.get_mut(..len), data.get(..len)) else {
+            return Err(Error::Io);
+        };
+        into.copy_from_slice(data);
+        Ok(len)
+    }
+
+    fn store(&self, offset: u64, data: &[u8]) -> Result<()> {
+        let fid = self.opened()?.fid();
+        let (mut offset, mut rest) = (offset, data);
+        while !rest.is_empty() {
+            let piece = rest.get(..self.volume.io_bytes()).unwrap_or(rest);
+            let write = Request::Write {
+                fid,
+                offset,
+                data: piece,
+            };
+            match self.volume.call(&write)? {
+                Answer::Written(0) => return Err(Error::NoSpace),
+                Answer::Written(count) => {
+                    offset += count as u64;
+                    rest = rest.get(count..).ok_or(Error::Io)?;
+                }
+                _ => return Err(Error::Io),
+            }
+        }
+        Ok(())
+    }
+
+    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<()> {
+        let mut buffer = fallible::zeroed(PAGE_BYTES)?;
+        for (index, page) in (first..).zip(pages) {
+            let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
+            if let Some(bytes) = buffer.get_mut(..len) {
+                page.read(0, bytes);
+                self.store(index * PAGE, bytes)?;
+            }
+        }
+        Ok(())
     }
 }
 
 impl File for Node {
     fn read_at(&self, _open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
-        let start = to.done();
-        while to.remaining() > 0 {
-            match self.read_some(offset + (to.done() - start) as u64, to) {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) if to.done() == start => return Err(error),
-                Err(_) => break,
-            }
-        }
-        Ok(to.done() - start)
+        pagecache::read_at(self, offset, to)
     }
 
     fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
-        let appends = open.flags().contains(StatusFlags::APPEND);
-        let mut written = 0;
-        while from.remaining() > 0 {
-            let mut piece = vec![0; from.remaining().min(self.volume.io_bytes())];
-            let at = (!appends).then_some(offset + written as u64);
-            let stored = from.take(&mut piece).and_then(|count| {
-                self.write_through(at, &piece[..count])?;
-                Ok(count)
-            });
-            match stored {
-                Ok(count) => written += count,
-                Err(error) => return partial(written, error),
-            }
-        }
-        Ok(written)
+        pagecache::write_at(self, open, offset, from)
     }
 
     fn is_seekable(&self) -> bool {
@@ -233,8 +137,7 @@ impl File for Node {
     }
 
     fn close(&self, _open: &OpenFile) {
-        // close(2) reports no error that a later fsync(2) would not find again.
-        let _ = self.write_back(0..u64::MAX);
+        pagecache::close(self);
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
@@ -249,42 +152,30 @@ impl File for Node {
 
 impl MemoryObject for Node {
     fn shown(&self) -> Option<&AtomicUsize> {
-        Some(&self.shown)
+        Some(self.cache.shown())
     }
 
-    fn page(&self, index: u64, sharing: Sharing) -> core::result::Result<Page, FaultError> {
-        if let Some(page) = self.ready_page(index, sharing) {
-            return Ok(page);
-        }
-        if index >= MemoryObject::size(self).div_ceil(PAGE) {
-            return Err(FaultError::Bus);
-        }
-        self.fill_page(index).map_err(|error| match error {
-            Error::OutOfMemory => FaultError::OutOfMemory,
-            _ => FaultError::Bus,
-        })
+    fn page(&self, index: u64, _: Sharing) -> core::result::Result<Page, FaultError> {
+        pagecache::page(self, index)
     }
 
-    fn ready_page(&self, index: u64, _sharing: Sharing) -> Option<Page> {
-        self.mapped(index)
+    fn ready_page(&self, index: u64, _: Sharing) -> Option<Page> {
+        pagecache::ready_page(&self.cache, index)
     }
 
     fn ready_pages(&self, pages: Range<u64>, _: Sharing, give: &mut dyn FnMut(u64, &Page)) {
-        let present = self.pages.lock();
-        for (&index, page) in present.range(pages) {
-            give(index, page);
-        }
+        pagecache::ready_pages(&self.cache, pages, give);
     }
 
     fn size(&self) -> u64 {
-        self.size_now().unwrap_or(0)
+        Backing::size(self).unwrap_or(0)
     }
 
     fn mark_dirty(&self, index: u64) {
-        self.dirty.lock().insert(index);
+        pagecache::stored(&self.cache, index);
     }
 
     fn sync(&self, bytes: Range<u64>) -> Result<()> {
-        self.write_back(bytes)
+        pagecache::write_back(self, bytes)
     }
 }

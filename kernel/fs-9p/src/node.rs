@@ -1,12 +1,10 @@
 //! An inode of the host: its names and attributes are asked for each time.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, Ordering};
 
-use mach::sync::Spin;
-use mm::Page;
+use kernel_pagecache::{self as pagecache, Cache};
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
 use sync::{Error, Mutex, Result};
 
@@ -37,14 +35,7 @@ pub(super) struct Node {
     open: Mutex<Option<Arc<Handle>>>,
     /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
     is_ordinary: AtomicBool,
-    /// Held while bytes or size change, and while a page is filled.
-    pub(super) writing: Mutex<()>,
-    /// Pages that programs have mapped.
-    pub(super) pages: Spin<BTreeMap<u64, Page>>,
-    /// Areas of programs that show it.
-    pub(super) shown: AtomicUsize,
-    /// Pages that programs may have stored to.
-    pub(super) dirty: Spin<BTreeSet<u64>>,
+    pub(super) cache: Cache,
     locks: FileLocks,
     attachment: Attachment,
 }
@@ -63,10 +54,7 @@ impl Node {
             kind,
             open: Mutex::new(None),
             is_ordinary: AtomicBool::new(false),
-            writing: Mutex::new(()),
-            pages: Spin::new(BTreeMap::new()),
-            shown: AtomicUsize::new(0),
-            dirty: Spin::new(BTreeSet::new()),
+            cache: Cache::default(),
             locks: FileLocks::default(),
             attachment: Attachment::default(),
         }))
@@ -380,11 +368,15 @@ impl Inode for Node {
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
-        self.resize(size)
+        let set = SetAttributes {
+            size: Some(size),
+            ..SetAttributes::default()
+        };
+        pagecache::resize(self, size, || self.set(set))
     }
 
     fn sync(&self, data_only: bool) -> Result<()> {
-        self.write_back(0..u64::MAX)?;
+        pagecache::write_back(self, 0..u64::MAX)?;
         let fid = self.opened()?.fid();
         self.volume
             .call(&Request::Fsync { fid, data_only })

@@ -4,6 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
+use kernel_pagecache as pagecache;
 use mach::mem::fallible;
 use mach::sync::Spin;
 use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
@@ -235,20 +236,21 @@ impl FileSystem for Tree {
         };
         nodes
             .iter()
-            .try_for_each(|node| node.write_back(0..u64::MAX))
+            .try_for_each(|node| pagecache::write_back(&**node, 0..u64::MAX))
     }
 
-    fn forget_clean_pages(&self) {
-        let mut first = 0;
+    fn give_up_pages(&self, wanted: usize) -> usize {
+        let (mut first, mut gone) = (0, 0);
         // One by one: a list of all nodes would need memory.
-        while let Some((number, node)) = self.volume.node_from(first) {
+        while let Some((number, node)) = self.volume.node_from(first).filter(|_| gone < wanted) {
             if let Some(node) = node {
-                node.forget_clean_pages();
+                gone += node.cache.give_up(wanted - gone);
             }
             let Some(next) = number.checked_add(1) else {
-                return;
+                break;
             };
             first = next;
         }
+        gone
     }
 }

@@ -6,16 +6,17 @@
 //!   the disk works, and never while a program's memory is touched.
 //! - `node`: inodes. There is one node for each inode that somebody knows; an inode without names
 //!   goes when its node does.
-//! - `file`: bytes. Writes go through to the disk; pages exist of what programs have mapped, as
-//!   with `fs-9p`, and are written back by msync(2), fsync(2) and close(2).
 //! - `find`: the disk on which an image is.
+//! - `file`: an inode as programs use it, by its pages (`kernel_pagecache`).
+//! - `data`: bytes between pages and the disk. Writes go through to the disk; what programs stored
+//!   to mapped pages is written back by msync(2), fsync(2) and close(2).
 //! - `disk`: the trait that `core/ext4` asks for.
 //!
-//! Lock order: a node's `writing`, then the volume's lock, then spin locks.
+//! Lock order: a file's locks (`kernel_pagecache`), then the volume's lock, then spin locks.
 //!
 //! A disk that is mounted twice is one file system, as with Linux.
 //!
-//! Not here: a cache of pages that nobody has mapped, times of reads (every mount is `noatime`),
+//! Not here: times of reads (every mount is `noatime`),
 //! extended attributes, commits by the clock: what nobody synchronizes is committed when the
 //! transaction is full, by sync(2) and by umount(2).
 #![no_std]
@@ -23,6 +24,7 @@
 
 extern crate alloc;
 
+mod data;
 mod disk;
 mod errors;
 mod file;

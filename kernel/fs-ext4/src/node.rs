@@ -1,16 +1,14 @@
 //! An inode as the tree of names knows it.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ext4::{Allocate, Rename, Seek, Time};
+use kernel_pagecache::{self as pagecache, Cache};
 use mach::mem::fallible::TryGrow;
-use mach::sync::Spin;
-use mm::Page;
-use sync::{Error, Mutex, Result};
+use sync::{Error, Result};
 use vfs::inode::{DirEntry, Emit};
 use vfs::locks::FileLocks;
 use vfs::set_ids::SET_IDS;
@@ -32,14 +30,9 @@ pub(super) struct Node {
     is_unlinked: AtomicBool,
     /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
     is_ordinary: AtomicBool,
-    /// Held while bytes or size change, and while a page is filled.
-    pub(super) writing: Mutex<()>,
-    /// Pages that programs have mapped.
-    pub(super) pages: Spin<BTreeMap<u64, Page>>,
-    /// Areas of programs that show it.
-    pub(super) shown: AtomicUsize,
-    /// Pages that programs may have stored to.
-    pub(super) dirty: Spin<BTreeSet<u64>>,
+    pub(super) cache: Cache,
+    /// Bytes of a regular file.
+    pub(super) size: AtomicU64,
     locks: FileLocks,
     attachment: Attachment,
 }
@@ -88,10 +81,8 @@ impl Node {
             kind: kind_of(inode)?,
             is_unlinked: AtomicBool::new(inode.links == 0),
             is_ordinary: AtomicBool::new(false),
-            writing: Mutex::new(()),
-            pages: Spin::new(BTreeMap::new()),
-            shown: AtomicUsize::new(0),
-            dirty: Spin::new(BTreeSet::new()),
+            cache: Cache::default(),
+            size: AtomicU64::new(inode.size),
             locks: FileLocks::default(),
             attachment: Attachment::default(),
         }))
@@ -120,7 +111,10 @@ impl Node {
         metadata.links = u32::from(found.links);
         metadata.uid = found.uid;
         metadata.gid = found.gid;
-        metadata.size = found.size;
+        metadata.size = match self.kind {
+            FileType::Regular => self.bytes(),
+            _ => found.size,
+        };
         metadata.blocks = found.sectors;
         metadata.accessed = timestamp(found.accessed);
         metadata.modified = timestamp(found.modified);
@@ -228,7 +222,7 @@ impl Inode for Node {
         let number = self
             .shared
             .with(|volume| volume.create_nameless(self.number, &new, now()))?;
-        Ok(self.shared.node(number)?)
+        Ok(self.shared.nameless_node(number)?)
     }
 
     fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
@@ -306,17 +300,11 @@ impl Inode for Node {
             (false, true) => Allocate::KeepSize,
             (false, false) => Allocate::Extend,
         };
-        let _writing = self.writing.lock();
-        self.shared
-            .with(|volume| volume.fallocate(self.number, range.clone(), how, now()))?;
-        if punch {
-            self.zero_pages(range);
-        }
-        Ok(())
+        self.reserve(range, how)
     }
 
     fn sync(&self, data_only: bool) -> Result<()> {
-        self.write_back(0..u64::MAX)?;
+        pagecache::write_back(self, 0..u64::MAX)?;
         let what = match data_only {
             true => ext4::Sync::Data,
             false => ext4::Sync::All,
@@ -326,7 +314,7 @@ impl Inode for Node {
     }
 
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
-        self.write_back(0..u64::MAX)?;
+        pagecache::write_back(self, 0..u64::MAX)?;
         let what = if hole { Seek::Hole } else { Seek::Data };
         self.shared
             .with(|volume| volume.seek(self.number, offset, what))

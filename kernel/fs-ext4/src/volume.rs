@@ -5,9 +5,11 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::mem::take;
+use core::sync::atomic::{AtomicU32, Ordering};
 
 use ext4::{Access, MountError, ROOT_INODE, Time, Volume};
 use kernel_block::Store;
+use kernel_pagecache as pagecache;
 use mach::klog;
 use mach::mem::fallible;
 use mach::sync::Spin;
@@ -33,6 +35,12 @@ pub(super) struct Shared {
     unused: Spin<Vec<u32>>,
     /// The disk's number.
     pub(super) device: u64,
+    /// The disk, for data, which are moved without the volume's lock.
+    pub(super) store: Arc<Store>,
+    /// Bytes of a block.
+    pub(super) block_bytes: u64,
+    /// The node at which pages are looked for that are given up.
+    hand: AtomicU32,
 }
 
 /// An image with its top, as it is mounted.
@@ -80,10 +88,13 @@ fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
         klog!("ext4: the image has errors; e2fsck should look at it");
     }
     let shared = Arc::new(Shared {
+        block_bytes: volume.block_bytes() as u64,
         volume: Mutex::new(Some(volume)),
         known: Spin::new(BTreeMap::new()),
         unused: Spin::new(Vec::new()),
         device,
+        store,
+        hand: AtomicU32::new(0),
     });
     let root = shared.node(ROOT_INODE)?;
     Ok(Arc::new(Tree { shared, root }))
@@ -123,22 +134,47 @@ impl Shared {
         }
     }
 
-    /// The node of an inode: the known one, if somebody knows it.
+    /// The node of an inode that has a name: the known one, if somebody knows it.
+    ///
+    /// Errors: `NotFound` if it has lost its name meanwhile.
     pub(super) fn node(self: &Arc<Self>, number: u32) -> Result<Arc<Node>> {
+        self.node_if(number, |inode| inode.links != 0)
+    }
+
+    /// The node of an inode that was made without a name.
+    pub(super) fn nameless_node(self: &Arc<Self>, number: u32) -> Result<Arc<Node>> {
+        self.node_if(number, |_| true)
+    }
+
+    /// A node begins with what the inode says, so nobody changes that before the node is known.
+    fn node_if(
+        self: &Arc<Self>,
+        number: u32,
+        is_wanted: impl Fn(&ext4::Inode) -> bool,
+    ) -> Result<Arc<Node>> {
         if let Some(node) = self.known(number) {
             return Ok(node);
         }
-        let inode = self.with(|volume| volume.inode(number))?;
-        let node = Node::new(self, &inode)?;
-        let mut known = self.known.lock();
+        self.with(|volume| {
+            let inode = volume.inode(number)?;
+            match is_wanted(&inode) {
+                true => Ok(self.make_known(&inode)),
+                false => Err(ext4::Error::NotFound),
+            }
+        })?
+    }
+
+    fn make_known(self: &Arc<Self>, inode: &ext4::Inode) -> Result<Arc<Node>> {
         // Somebody else was faster.
-        if let Some(other) = known.get(&number).and_then(Weak::upgrade) {
-            return Ok(other);
+        if let Some(node) = self.known(inode.number) {
+            return Ok(node);
         }
+        let node = Node::new(self, inode)?;
+        let mut known = self.known.lock();
         if known.len() >= KNOWN_MAX {
             known.retain(|_, node| node.strong_count() != 0);
         }
-        known.insert(number, Arc::downgrade(&node));
+        known.insert(inode.number, Arc::downgrade(&node));
         Ok(node)
     }
 
@@ -223,7 +259,7 @@ impl FileSystem for Tree {
 
     fn sync(&self) -> Result<()> {
         for node in self.shared.nodes()? {
-            node.write_back(0..u64::MAX)?;
+            pagecache::write_back(&*node, 0..u64::MAX)?;
         }
         self.shared.with(Volume::commit)
     }
@@ -233,14 +269,21 @@ impl FileSystem for Tree {
         self.shared.finish()
     }
 
-    fn forget_clean_pages(&self) {
-        let mut first = 0;
+    fn give_up_pages(&self, wanted: usize) -> usize {
+        let start = self.shared.hand.load(Ordering::Relaxed);
+        let (mut first, mut has_wrapped, mut gone) = (start, start == 0, 0);
         // One by one: a list of all nodes would need memory.
-        while let Some((number, node)) = self.shared.node_from(first) {
-            if let Some(node) = node {
-                node.forget_clean_pages();
+        while gone < wanted {
+            match self.shared.node_from(first) {
+                Some((number, node)) if !has_wrapped || number < start || start == 0 => {
+                    gone += node.map_or(0, |node| node.cache.give_up(wanted - gone));
+                    first = number + 1;
+                }
+                None if !has_wrapped => (first, has_wrapped) = (0, true),
+                _ => break,
             }
-            first = number + 1;
         }
+        self.shared.hand.store(first, Ordering::Relaxed);
+        gone
     }
 }

@@ -5,6 +5,7 @@
 //! batches. A thread runs softirqs before it goes back to its program, so the program finds
 //! them free. Each CPU gives back what was left there.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::cell::RefCell;
@@ -26,6 +27,22 @@ pub enum Heap {
     Numbered(BTreeMap<u64, Page>),
     /// One after the other.
     Listed(Vec<Page>),
+    /// As somebody else has them.
+    Others(Box<dyn Pages>),
+}
+
+/// Pages of whoever keeps them in a way of its own.
+pub trait Pages: Send {
+    /// How many are left.
+    fn len(&self) -> usize;
+
+    /// Takes one away, if there is one.
+    fn pop(&mut self) -> Option<Page>;
+
+    /// Whether none is left.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
 }
 
 impl From<BTreeMap<u64, Page>> for Heap {
@@ -45,6 +62,7 @@ impl Heap {
         match self {
             Self::Numbered(pages) => pages.len(),
             Self::Listed(pages) => pages.len(),
+            Self::Others(pages) => pages.len(),
         }
     }
 
@@ -53,6 +71,7 @@ impl Heap {
         match self {
             Self::Numbered(pages) => pages.pop_first().map(|(_, page)| page),
             Self::Listed(pages) => pages.pop(),
+            Self::Others(pages) => pages.pop(),
         }
     }
 }

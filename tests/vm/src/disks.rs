@@ -167,7 +167,8 @@ fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
     expect_status(&start(setup, flags, script)?.wait(BOOT_PATIENCE)?, 0)
 }
 
-fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, String> {
+/// A machine whose shell runs a script.
+pub fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, String> {
     let mut args = vec!["--net", "none"];
     args.extend_from_slice(userland::FOLDERS);
     args.extend_from_slice(&["--volume", "/sbin:/sbin:ro"]);
@@ -211,13 +212,14 @@ fn bad_sector(setup: &Setup) -> Result<(), String> {
 }
 
 /// A file that is a disk, removed afterwards.
-struct Image {
+pub struct Image {
     file: PathBuf,
     _folder: Folder,
 }
 
 impl Image {
-    fn new(name: &str, bytes: u64) -> Result<Self, String> {
+    /// Of this size, full of zeroes.
+    pub fn new(name: &str, bytes: u64) -> Result<Self, String> {
         let folder = Folder::new(&format!("disk-{name}"))?;
         let file = folder.0.join("disk.img");
         let made = File::create(&file).and_then(|file| file.set_len(bytes));
@@ -232,12 +234,13 @@ impl Image {
         self.file.to_string_lossy().into_owned()
     }
 
-    fn flag(&self, more: &str) -> String {
+    /// The option of the command that adds it.
+    pub fn flag(&self, more: &str) -> String {
         format!("--disk={}{more}", self.name())
     }
 
     /// Runs a program of e2fsprogs on it, which may have corrected something.
-    fn run(&self, program: &str, args: &[&str]) -> Result<(), String> {
+    pub fn run(&self, program: &str, args: &[&str]) -> Result<(), String> {
         let output = Command::new(program).args(args).arg(&self.file).output();
         let output = output.map_err(|error| format!("{program}: {error}"))?;
         match output.status.code() {

@@ -29,6 +29,7 @@ mod build;
 mod bypass;
 mod c_io;
 mod c_programs;
+mod cached;
 mod card_filters;
 mod cards;
 mod clients;
@@ -179,6 +180,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         volume::TESTS,
         ours(setup, volumes::TESTS),
         ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
+        ours(setup, cached::TESTS),
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         once(setup, Cpus::One, cards::TESTS),

@@ -54,6 +54,6 @@ pub use populate::Touch;
 pub use remap::{Remap, Target};
 pub use report::{AreaReport, AreaUsage, Label};
 pub use shared::{SharedMemory, count_pages, page_count, uncount_pages};
-pub use truncate::{find_spaces_by, forget_beyond, forget_pages, may_be_stored_to};
+pub use truncate::{find_spaces_by, forget_beyond, forget_pages, may_be_stored_to, protect_pages};
 pub use vma::{Access as Rights, Traits};
 pub use window::Window;

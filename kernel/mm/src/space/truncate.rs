@@ -12,7 +12,7 @@ use mach::mem::Gather;
 use mach::sync::Once;
 use vma::Area;
 
-use super::address_space::State;
+use super::address_space::{State, prot};
 use super::{AddressSpace, Object, Page};
 
 const PAGE: u64 = PAGE_BYTES as u64;
@@ -65,6 +65,25 @@ impl AddressSpace {
         debug_assert!(forgotten.is_ok(), "no step fails");
     }
 
+    fn protect_pages(&self, identity: usize, pages: &Range<u64>) {
+        let Ok(table) = self.table() else { return };
+        let state = self.lock_settled();
+        let mut gather = Gather::new(table);
+        let is_shared = |area: &&Area<Object>| area.traits.shared && shows(area, identity);
+        for area in state.areas.iter().filter(is_shared) {
+            let offset = area.backing.as_ref().map_or(0, |backing| backing.offset);
+            let place = |page: u64| {
+                let bytes = page.saturating_mul(PAGE).saturating_sub(offset);
+                area.start + bytes.min(area.bytes())
+            };
+            let (from, until) = (place(pages.start), place(pages.end));
+            if from < until {
+                let rights = prot(area.access).without_write();
+                table.protect(from, until, rights, false, &mut gather);
+            }
+        }
+    }
+
     fn forget_pages(&self, identity: usize, gone: &[(u64, Page)]) {
         let Ok(table) = self.table() else { return };
         let state = self.lock_settled();
@@ -90,6 +109,12 @@ impl AddressSpace {
 /// is held.
 pub fn forget_pages(identity: usize, gone: &[(u64, Page)]) {
     for_each_space(&mut |space| space.forget_pages(identity, gone));
+}
+
+/// The next store to these pages of the object at the address `identity` by a shared mapping
+/// faults, so that it is marked again. No spin lock is held.
+pub fn protect_pages(identity: usize, pages: Range<u64>) {
+    for_each_space(&mut |space| space.protect_pages(identity, &pages));
 }
 
 /// Whether a program may store to the object at the address `identity` by a shared mapping, or

@@ -73,11 +73,13 @@ pub(super) fn events(text: &mut Text) -> Result {
         [sums[0] + quick, sums[1] + slow]
     });
     let page = PAGE_BYTES as u64;
+    let files = kernel_pagecache::figures();
     for (name, count) in [
+        ("nr_file_pages", files.pages),
         ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
         ("nr_shmem", mm::page_count()),
-        ("nr_dirty", 0),
-        ("nr_writeback", 0),
+        ("nr_dirty", files.dirty),
+        ("nr_writeback", files.under_way),
         ("pgpgin", 0),
         ("pgpgout", 0),
         ("pswpin", 0),

@@ -42,22 +42,28 @@ fn meminfo(text: &mut Text) -> Result {
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_bytes() / 1024;
     let shared = kib(mm::page_count());
+    let files = kernel_pagecache::figures();
+    let cached = kib(files.pages);
+    let clean = kib(files.pages.saturating_sub(files.dirty));
     let kernel_stacks = thread_count() as u64 * (mach::task::STACK_BYTES as u64 / 1024);
     let large = mach::mem::large_pages() as u64 * mach::mem::LARGE_PAGE_BYTES / 1024;
     for (name, amount) in [
         ("MemTotal:", total),
         ("MemFree:", free),
-        ("MemAvailable:", free + stacks),
+        ("MemAvailable:", free + stacks + clean),
         ("Buffers:", 0),
-        ("Cached:", shared),
+        ("Cached:", shared + cached),
         ("SwapCached:", 0),
         ("Active:", total.saturating_sub(free)),
         ("Inactive:", 0),
         ("SwapTotal:", 0),
         ("SwapFree:", 0),
-        ("Dirty:", 0),
-        ("Writeback:", 0),
-        ("AnonPages:", total.saturating_sub(free + heap + shared)),
+        ("Dirty:", kib(files.dirty)),
+        ("Writeback:", kib(files.under_way)),
+        (
+            "AnonPages:",
+            total.saturating_sub(free + heap + shared + cached),
+        ),
         ("Mapped:", 0),
         ("Shmem:", shared),
         ("KReclaimable:", 0),

@@ -244,6 +244,9 @@ pub trait FileSystem: Send + Sync {
         self.sync()
     }
 
-    /// Memory is short: gives up pages that nobody has mapped and that can be read in again.
-    fn forget_clean_pages(&self) {}
+    /// Gives up pages that nobody uses and that can be read in again, until `wanted` are gone or
+    /// there are no more; returns how many. Does not wait for whoever uses a file.
+    fn give_up_pages(&self, _wanted: usize) -> usize {
+        0
+    }
 }

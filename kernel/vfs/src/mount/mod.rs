@@ -69,7 +69,10 @@ pub use namespace::{Namespace, first as first_namespace};
 pub use path::Path;
 pub use propagation::{Group, Propagation, PropagationType};
 pub use settings::{Change, change, check_top, share_group};
-pub use table::{MOST, MOUNTS_MAX, finish_all, for_each, root, shrink, sync_all};
+pub use table::{
+    MOST, MOUNTS_MAX, finish_all, for_each, forget_unused_names, give_up_pages, root, shrink,
+    sync_all,
+};
 pub use writers::Writer;
 
 use crate::FileSystem;

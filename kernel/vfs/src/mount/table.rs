@@ -200,11 +200,19 @@ pub(super) fn block_of(system: &Arc<dyn FileSystem>) -> Option<Arc<SuperBlock>> 
     blocks().find(|block| address(&block.system) == address(system))
 }
 
-/// Memory is short: forgets names and pages that nobody uses.
+/// Pages that go at once when memory is short.
+const GIVEN_UP_PAGES: usize = 4096;
+
+/// Memory is short: forgets names that nobody uses, and some pages.
 pub fn shrink() {
+    forget_unused_names();
+    give_up_pages(GIVEN_UP_PAGES);
+}
+
+/// Forgets names that nobody uses.
+pub fn forget_unused_names() {
     for block in blocks() {
         block.root.forget_unused();
-        block.system.forget_clean_pages();
     }
 }
 
@@ -213,6 +221,28 @@ pub fn finish_all() -> Result<()> {
     let results = blocks().map(|block| block.system.finish());
     // One that fails keeps no other from its end.
     results.fold(Ok(()), Result::and)
+}
+
+/// Has file systems give up pages that nobody uses, until `wanted` are gone or there are no
+/// more; returns how many. Another file system is the first each time.
+pub fn give_up_pages(wanted: usize) -> usize {
+    /// Which one begins.
+    static FIRST: AtomicUsize = AtomicUsize::new(0);
+    let count = TABLE.read().mounts.len();
+    let first = FIRST.fetch_add(1, Ordering::Relaxed);
+    let mut gone = 0;
+    for step in 0..count {
+        let index = first.wrapping_add(step) % count;
+        let block = TABLE
+            .read()
+            .mounts
+            .get(index)
+            .map(|mount| mount.block.clone());
+        if let Some(block) = block.filter(|_| gone < wanted) {
+            gone += block.system.give_up_pages(wanted - gone);
+        }
+    }
+    gone
 }
 
 /// Writes back all file systems.

@@ -133,6 +133,11 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("sys/kernel/random/uuid", uuid),
     fact!("sys/kernel/random/entropy_avail", 256),
     Entry {
+        path: "sys/vm/drop_caches",
+        generate: |text| writeln!(text, "{}", DROPPED.load(Ordering::Relaxed)),
+        store: Some(drop_caches),
+    },
+    Entry {
         path: "sys/vm/overcommit_kbytes",
         generate: |text| writeln!(text, "{}", commit::limits().1),
         store: Some(|bytes| parse(bytes).map(commit::set_kibibytes)),
@@ -151,6 +156,24 @@ pub const ENTRIES: &[Entry] = &[
     setting!("sys/vm/max_map_count", 65_530),
     fact!("sys/vm/mmap_min_addr", 65_536),
 ];
+
+/// What was last written to `drop_caches`; the machine's.
+static DROPPED: AtomicU64 = AtomicU64::new(0);
+
+/// 1 is pages, 2 is names, 3 both: clean ones that nobody uses.
+fn drop_caches(bytes: &[u8]) -> sync::Result<()> {
+    let what = form::parse(bytes, 1..=4)?;
+    DROPPED.store(what, Ordering::Relaxed);
+    if what & 2 != 0 {
+        mount::forget_unused_names();
+    }
+    if what & 1 != 0 {
+        // Pages that were used lately go at the second look.
+        mount::give_up_pages(usize::MAX);
+        mount::give_up_pages(usize::MAX);
+    }
+    Ok(())
+}
 
 fn parse(bytes: &[u8]) -> sync::Result<u64> {
     let text = core::str::from_utf8(bytes).map_err(|_| Error::Invalid)?;

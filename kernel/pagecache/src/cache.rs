@@ -1,0 +1,183 @@
+//! The pages of one inode, and what is below them.
+
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+use base::PAGE_BYTES;
+use mach::sync::Spin;
+use mm::{Page, garbage};
+use pagecache::{Failures, Index, Mark, Streams};
+use sync::{Mutex, Result};
+
+use crate::memory;
+
+/// Which pages a file keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keeps {
+    /// All that memory has room for: nobody else changes what is below.
+    All,
+    /// Those that programs map.
+    Mapped,
+}
+
+/// What is below the pages of a file. All of it may block.
+pub trait Backing: Send + Sync {
+    /// The pages.
+    fn cache(&self) -> &Cache;
+
+    /// Which of them are kept.
+    fn keeps(&self) -> Keeps;
+
+    /// Bytes of the file.
+    fn size(&self) -> Result<u64>;
+
+    /// Bytes that one call moves well.
+    fn piece_bytes(&self) -> usize;
+
+    /// Fills whole pages, from page `first` on; zeroes where the file ends.
+    fn fill(&self, first: u64, pages: &[Page]) -> Result<()>;
+
+    /// Fills `into` from `offset` on; returns how many bytes there were, none at the end.
+    fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize>;
+
+    /// Stores all of `data`.
+    fn store(&self, offset: u64, data: &[u8]) -> Result<()>;
+
+    /// Stores pages, from page `first` on, as far as the file has `size` bytes.
+    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<()>;
+}
+
+/// The pages of one inode.
+#[derive(Default)]
+pub struct Cache {
+    pub(crate) pages: Spin<Index<Page>>,
+    /// Held while bytes or size change, and while a page is filled.
+    pub(crate) writing: Mutex<()>,
+    /// Held while dirty pages are brought down.
+    pub(crate) flushing: Mutex<()>,
+    /// Areas of programs that show it.
+    pub(crate) shown: AtomicUsize,
+    pub(crate) streams: Spin<Streams>,
+    failures: Spin<Failures>,
+    /// Where pages are looked for that are given up.
+    hand: AtomicU64,
+}
+
+/// What names an inode's memory in all address spaces.
+pub(crate) fn identity(of: &dyn Backing) -> usize {
+    core::ptr::from_ref(of).cast::<()>().addr()
+}
+
+impl Cache {
+    /// Areas of programs that show it.
+    pub fn shown(&self) -> &AtomicUsize {
+        &self.shown
+    }
+
+    pub(crate) fn is_shown(&self) -> bool {
+        self.shown.load(Ordering::SeqCst) != 0
+    }
+
+    /// Keeps the file's bytes and size as they are while `act` changes what is below.
+    pub fn alone<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _writing = self.writing.lock();
+        let _flushing = self.flushing.lock();
+        act()
+    }
+
+    /// A page, if it is there.
+    pub(crate) fn page(&self, index: u64) -> Option<Page> {
+        let mut pages = self.pages.lock();
+        let page = pages.get(index).cloned();
+        if page.is_some() {
+            pages.set(index, Mark::Used);
+        }
+        page
+    }
+
+    /// Adds a page that was not there.
+    pub(crate) fn add(&self, index: u64, page: Page) {
+        let before = self.pages.lock().insert(index, page);
+        memory::count_pages(1 - i64::from(before.is_some()));
+    }
+
+    /// Whether anything is dirty.
+    pub fn is_dirty(&self) -> bool {
+        self.pages.lock().count(Mark::Dirty) != 0
+    }
+
+    pub(crate) fn note_failure(&self) {
+        self.failures.lock().note();
+    }
+
+    /// Up to which failed write-back an open file that begins now has heard.
+    pub fn failures_heard(&self) -> u32 {
+        self.failures.lock().heard_at_open()
+    }
+
+    /// Whether one has failed since an open file has heard up to `heard`; now it has.
+    pub fn tell_failures(&self, heard: &mut u32) -> bool {
+        self.failures.lock().tell(heard)
+    }
+
+    /// Gives up clean pages that nobody uses, until `wanted` are gone or all were looked at once;
+    /// returns how many.
+    pub fn give_up(&self, wanted: usize) -> usize {
+        let mut gone = 0;
+        let start = self.hand.load(Ordering::Relaxed);
+        let mut from = start;
+        let mut has_wrapped = start == 0;
+        while gone < wanted && !(has_wrapped && from > start) {
+            let looked = self.pages.lock().give_up(from, Page::is_unique);
+            match looked {
+                Some((some, next)) => (gone, from) = (gone + some, next),
+                None if has_wrapped => break,
+                None => (from, has_wrapped) = (0, true),
+            }
+            sched::resched_point();
+        }
+        self.hand.store(from, Ordering::Relaxed);
+        memory::count_pages(-(gone as i64));
+        gone
+    }
+
+    /// Pages that the file has lost go.
+    pub(crate) fn discard(&self, gone: Index<Page>) {
+        memory::count_pages(-(gone.len() as i64));
+        memory::count_dirty(-(gone.count(Mark::Dirty) as i64));
+        garbage::discard(Heap(gone));
+    }
+}
+
+impl Drop for Cache {
+    fn drop(&mut self) {
+        let pages = core::mem::take(self.pages.get_mut());
+        self.discard(pages);
+    }
+}
+
+/// Pages on their way out.
+struct Heap(Index<Page>);
+
+impl garbage::Pages for Heap {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    fn pop(&mut self) -> Option<Page> {
+        self.0.pop()
+    }
+}
+
+impl From<Heap> for garbage::Heap {
+    fn from(pages: Heap) -> Self {
+        Self::Others(alloc::boxed::Box::new(pages))
+    }
+}
+
+/// The part of a range of bytes that lies in one page, by its offsets there.
+pub(crate) fn part_of(index: u64, bytes: &core::ops::Range<u64>) -> core::ops::Range<usize> {
+    let start = index * crate::PAGE;
+    let from = bytes.start.saturating_sub(start).min(PAGE_BYTES as u64);
+    let until = bytes.end.saturating_sub(start).min(PAGE_BYTES as u64);
+    from as usize..until.max(from) as usize
+}
