@@ -45,6 +45,9 @@ pub struct Limits {
     pub segment_boundary: Option<u64>,
     /// Each piece begins and ends at a multiple of this address, a power of two.
     pub segment_align: u32,
+    /// No gap between pieces: all but the first begin, and all but the last end, at a multiple of this
+    /// address, a power of two (NVMe's lists of pages).
+    pub page_bytes: Option<u32>,
     /// Bytes of one command.
     pub command_bytes_max: u32,
     /// No command lies on both sides of a multiple of so many sectors.
@@ -72,6 +75,7 @@ impl Limits {
             segment_bytes_max: 4096,
             segment_boundary: None,
             segment_align: 1,
+            page_bytes: None,
             command_bytes_max: 4096,
             chunk_sectors: None,
             is_read_only: false,
@@ -114,6 +118,7 @@ impl Limits {
             segment_bytes_max: (self.segment_bytes_max / block * block).max(block),
             segment_boundary: self.segment_boundary.filter(boundary),
             segment_align: align,
+            page_bytes: self.page_bytes.filter(|bytes| bytes.is_power_of_two()),
             command_bytes_max: (self.command_bytes_max / block * block).max(block),
             chunk_sectors: self.chunk_sectors.filter(chunk),
             discard: bulk(self.discard),

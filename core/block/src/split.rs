@@ -89,6 +89,7 @@ fn gather(
         match joined(limits, pieces.last(), piece) {
             Some(longer) => _ = pieces.pop().map(|_| pieces.push(longer)),
             None if pieces.len() == usize::from(limits.segments_max) => break,
+            None if leaves_gap(limits, pieces.last(), piece) => break,
             None => pieces.push(piece),
         }
         taken += piece.len();
@@ -129,6 +130,15 @@ fn piece_at(limits: &Limits, span: Span, offset: u32, room: u32) -> Option<Span>
 fn is_aligned(limits: &Limits, piece: Span) -> bool {
     let align = u64::from(limits.segment_align);
     piece.addr().0.is_multiple_of(align) && u64::from(piece.len()).is_multiple_of(align)
+}
+
+/// Whether a device that is told pages cannot be told of this one behind the last.
+fn leaves_gap(limits: &Limits, last: Option<&Span>, piece: Span) -> bool {
+    let (Some(bytes), Some(last)) = (limits.page_bytes.map(u64::from), last) else {
+        return false;
+    };
+    let end = last.addr().0 + u64::from(last.len());
+    !end.is_multiple_of(bytes) || !piece.addr().0.is_multiple_of(bytes)
 }
 
 /// Both as one piece, where they touch and the limits allow it.

@@ -2,6 +2,8 @@
 
 use block::split::{self, Cursor};
 use block::{Bulk, Durability, Failure, Limits, Operation};
+use hal::sim::SimMemory;
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
 use models::for_each_seed;
 
 use crate::rig::{Rig, limits, range};
@@ -170,4 +172,41 @@ fn any_memory_on_any_device_keeps_to_its_limits_and_arrives() {
         assert_eq!(bytes, written);
         assert_eq!(rig.memory.buffers(), 0, "all memory was handed back");
     });
+}
+
+#[test]
+fn a_device_that_is_told_pages_gets_a_command_for_each_gap() {
+    let memory = SimMemory::new();
+    let buffer: DmaBuf = memory.dma_alloc(&DmaRequest::new(5 * 4096, 4096)).unwrap();
+    let buffer = buffer.give();
+    let limits = Limits {
+        page_bytes: Some(4096),
+        segments_max: 8,
+        ..limits()
+    };
+    // Page, where in it, how much: none touches the next.
+    let parts = [
+        (3, 512, 3584),
+        (1, 0, 4096),
+        (0, 0, 512),
+        (2, 512, 512),
+        (4, 0, 4096),
+    ];
+    let spans = parts.map(|(page, at, len)| buffer.dev_addr(page * 4096 + at, len).unwrap());
+    let (mut cursor, mut pieces) = (Cursor::default(), Vec::new());
+    let mut commands = Vec::new();
+    while let Some(sectors) = split::next(
+        &limits,
+        Operation::Read,
+        range(0, 25),
+        &spans,
+        &mut cursor,
+        &mut pieces,
+    )
+    .unwrap()
+    {
+        commands.push((sectors.first, sectors.count, pieces.len()));
+    }
+    assert_eq!(commands, [(0, 16, 3), (16, 1, 1), (17, 8, 1)]);
+    buffer.take_back();
 }
