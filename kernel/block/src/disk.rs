@@ -13,7 +13,7 @@ use mach::mem::DmaMemory;
 use mach::sync::Spin;
 use sync::{Error, Mutex, Result, Wait, WaitQueue};
 
-use crate::nodes;
+use crate::nodes::{Family, Identity};
 use crate::outcome::{Ended, Keep, Memory, Outcome};
 use crate::partition::Partition;
 
@@ -30,7 +30,7 @@ pub(crate) struct Lane {
 /// A disk.
 pub struct Disk {
     number: usize,
-    name: &'static str,
+    identity: Identity,
     pub(crate) lanes: Box<[Lane]>,
     pub(crate) control: Mutex<Box<dyn Control + Send>>,
     pub(crate) memory: DmaMemory,
@@ -48,7 +48,12 @@ pub struct Disk {
 }
 
 impl Disk {
-    pub(crate) fn new(number: usize, parts: Parts, memory: DmaMemory) -> Arc<Self> {
+    pub(crate) fn new(
+        number: usize,
+        identity: Identity,
+        parts: Parts,
+        memory: DmaMemory,
+    ) -> Arc<Self> {
         let (limits, order) = (parts.control.limits(), Arc::new(Order::new()));
         let lane = |channel| Lane {
             queue: Spin::new(Queue::new(channel, limits, order.clone())),
@@ -56,7 +61,7 @@ impl Disk {
         };
         let disk = Arc::new(Self {
             number,
-            name: nodes::disk_name(number),
+            identity,
             lanes: parts.channels.into_iter().map(lane).collect(),
             control: Mutex::new(parts.control),
             memory,
@@ -74,7 +79,27 @@ impl Disk {
 
     /// `vda` is the first.
     pub fn name(&self) -> &'static str {
-        self.name
+        self.identity.name
+    }
+
+    /// What drives it.
+    pub fn family(&self) -> Family {
+        self.identity.family
+    }
+
+    /// The major number that it has with all of its family.
+    pub fn major(&self) -> u32 {
+        self.identity.family.major()
+    }
+
+    /// Major and minor number of a partition; 0 is the disk itself.
+    pub fn device(&self, partition: u8) -> (u32, u32) {
+        self.identity.number(partition)
+    }
+
+    /// The partition with these numbers, 0 for the disk itself.
+    pub(crate) fn partition_of(&self, device: (u32, u32)) -> Option<u8> {
+        self.identity.partition_of(device)
     }
 
     /// Its place among the disks.

@@ -12,7 +12,6 @@ use vfs::file::{File, FileRef, OpenFile, StatusFlags};
 use vfs::{FileType, Metadata, device_number, device_parts};
 
 use crate::disk::Disk;
-use crate::nodes::{MAJOR, MINORS, minor};
 use crate::partition::Partition;
 use crate::{buffered, direct, disks, requests};
 
@@ -26,17 +25,15 @@ pub(crate) struct DiskFile {
 
 /// The disk, or the partition of it, that has this number.
 pub(crate) fn find(number: u64) -> Result<(Arc<Disk>, Option<Arc<Partition>>)> {
-    let (major, minor) = device_parts(number);
-    if major != MAJOR {
-        return Err(Error::NoSuchDevice);
-    }
-    let disk = disks().nth((minor / MINORS) as usize);
-    let disk = disk.ok_or(Error::NoSuchDevice)?.clone();
-    let partition = match minor % MINORS {
+    let device = device_parts(number);
+    let known = |disk: &Arc<Disk>| Some((disk.clone(), disk.partition_of(device)?));
+    let mut found = disks().filter_map(known);
+    let (disk, partition) = found.next().ok_or(Error::NoSuchDevice)?;
+    let partition = match partition {
         0 => None,
         number => {
             let mut all = disk.partitions().into_iter();
-            let found = all.find(|partition| u32::from(partition.number) == number);
+            let found = all.find(|partition| partition.number == number);
             Some(found.ok_or(Error::NoSuchDevice)?)
         }
     };
@@ -174,7 +171,8 @@ impl File for DiskFile {
     fn metadata(&self) -> Result<Metadata> {
         let mut metadata = Metadata::anonymous(FileType::BlockDevice);
         let number = self.partition.as_ref().map_or(0, |part| part.number);
-        metadata.node = device_number(MAJOR, minor(self.disk.number(), number));
+        let (major, minor) = self.disk.device(number);
+        metadata.node = device_number(major, minor);
         metadata.size = self.size();
         Ok(metadata)
     }

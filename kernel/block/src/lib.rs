@@ -50,12 +50,12 @@ use sched::{Softirq, Work, register_softirq};
 
 pub use block::Durability;
 pub use disk::Disk;
-pub use nodes::{MAJOR, MINORS};
+pub use nodes::{Family, MINORS};
 pub use partition::Partition;
 pub use store::Store;
 pub use transfer::Segment;
 
-/// Disks of a machine at most: as many as letters name.
+/// Disks of a machine at most.
 const DISKS_MAX: usize = 16;
 
 /// The disks are the machine's, and found at boot.
@@ -73,7 +73,7 @@ pub fn init() {
     register_softirq(Softirq::Block, work);
 }
 
-/// All disks, `vda` first.
+/// All disks, in the order in which they were found.
 pub fn disks() -> impl Iterator<Item = &'static Arc<Disk>> {
     DISKS.iter().map_while(Once::get)
 }
@@ -95,14 +95,16 @@ fn changed() {
 
 /// Takes a device, whose interrupts raise [`Softirq::Block`] and whose memory is `memory`; at boot. Its
 /// partitions are read at once.
-pub fn attach(parts: Parts, memory: DmaMemory) {
+pub fn attach(parts: Parts, memory: DmaMemory, family: Family) {
     let number = disks().count();
     let Some(place) = DISKS.get(number) else {
         klog!("disk beyond the {DISKS_MAX}th is left alone");
         return;
     };
-    let disk = place.call_once(|| Disk::new(number, parts, memory));
-    nodes::add(disk.name(), nodes::minor(number, 0));
+    let same = disks().filter(|disk| disk.major() == family.major());
+    let identity = nodes::Identity::new(family, same.count());
+    let disk = place.call_once(|| Disk::new(number, identity, parts, memory));
+    nodes::add(disk.name(), disk.device(0));
     let limits = disk.limits();
     klog!(
         "disk {} sectors={} block={} queues={}",

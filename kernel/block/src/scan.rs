@@ -99,7 +99,7 @@ fn replace(disk: &Disk, found: Vec<partitions::Partition>) {
         nodes::remove(gone.name);
     }
     for added in new.iter().filter(|new| !is_in(&old, new.number)) {
-        nodes::add(added.name, nodes::minor(disk.number(), added.number));
+        nodes::add(added.name, disk.device(added.number));
     }
     if !new.is_empty() {
         klog!("disk {} partitions={}", disk.name(), new.len());

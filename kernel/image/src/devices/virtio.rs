@@ -8,6 +8,7 @@ use alloc::boxed::Box;
 
 use base::{CpuId, PhysAddr};
 use block::Parts;
+use kernel_block::Family;
 use mach::acpi::MmioDevice;
 use mach::irq::{self, Polarity, Trigger, Vector};
 use mach::klog;
@@ -230,7 +231,8 @@ fn start_disk(transport: Transport, place: Place, interrupts: &Interrupts) {
     match VirtioBlk::open(transport, place.memory, interrupts.count(), has_messages) {
         Ok((device, channels)) => {
             let control = Box::new(device);
-            kernel_block::attach(Parts { control, channels }, place.memory);
+            let parts = Parts { control, channels };
+            kernel_block::attach(parts, place.memory, Family::Virtio);
         }
         Err(error) => klog!("device virtio-blk refused: {error:?}"),
     }

@@ -4,7 +4,7 @@
 use core::fmt::{Result, Write};
 
 use block::Tally;
-use kernel_block::{Disk, MAJOR, MINORS, disks};
+use kernel_block::{Disk, disks};
 use vfs::pseudo::{Entry, Text};
 
 /// The files.
@@ -51,8 +51,8 @@ fn figures(text: &mut Text) -> Result {
 /// A line for each disk; what partitions did is their disk's.
 fn diskstats(text: &mut Text) -> Result {
     for disk in disks() {
-        let minor = disk.number() as u32 * MINORS;
-        write!(text, "{MAJOR:4} {minor:7} {}", disk.name())?;
+        let (major, minor) = disk.device(0);
+        write!(text, "{major:4} {minor:7} {}", disk.name())?;
         counters(disk, text)?;
         writeln!(text)?;
     }
@@ -81,18 +81,13 @@ pub fn counters(disk: &Disk, text: &mut Text) -> Result {
 
 fn partitions(text: &mut Text) -> Result {
     writeln!(text, "major minor  #blocks  name\n")?;
-    let mut line = |minor: u32, sectors: u64, name: &str| {
-        writeln!(text, "{MAJOR:4}  {minor:7} {:10} {name}", sectors / 2)
+    let mut line = |(major, minor): (u32, u32), sectors: u64, name: &str| {
+        writeln!(text, "{major:4}  {minor:7} {:10} {name}", sectors / 2)
     };
     for disk in disks() {
-        let minor = disk.number() as u32 * MINORS;
-        line(minor, disk.limits().sectors, disk.name())?;
+        line(disk.device(0), disk.limits().sectors, disk.name())?;
         for part in disk.partitions() {
-            line(
-                minor + u32::from(part.number),
-                part.sectors.count,
-                part.name,
-            )?;
+            line(disk.device(part.number), part.sectors.count, part.name)?;
         }
     }
     Ok(())

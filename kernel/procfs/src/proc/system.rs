@@ -219,10 +219,17 @@ fn devices(text: &mut Text) -> Result {
         .iter()
         .try_for_each(|(major, name)| writeln!(text, "{major:3} {name}"))?;
     text.push_str("\nBlock devices:\n");
-    match kernel_block::disks().next() {
-        Some(_) => writeln!(text, "{:3} virtblk", kernel_block::MAJOR),
-        None => Ok(()),
-    }
+    // A family shows with its first disk.
+    kernel_block::disks().try_for_each(|disk| {
+        let mut same = kernel_block::disks().filter(|other| other.major() == disk.major());
+        match same
+            .next()
+            .is_some_and(|first| first.number() == disk.number())
+        {
+            true => writeln!(text, "{:3} {}", disk.major(), disk.family().driver()),
+            false => Ok(()),
+        }
+    })
 }
 
 fn swaps(text: &mut Text) -> Result {

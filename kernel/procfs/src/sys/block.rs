@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use core::fmt::{Result, Write};
 
 use ::block::{Bulk, Cache, SECTOR_BYTES};
-use kernel_block::{Disk, MAJOR, MINORS, Partition, disks};
+use kernel_block::{Disk, MINORS, Partition, disks};
 use mach::sync::Spin;
 use sync::Error;
 use vfs::pseudo::{Link, Special, Target, Text, TextFile};
@@ -33,7 +33,8 @@ const OF_BOTH: [(&str, Say); 5] = [
         writeln!(text, "{}", u8::from(disk.limits().is_read_only))
     }),
     ("dev", |disk, part, text| {
-        writeln!(text, "{MAJOR}:{}", minor(disk, part))
+        let (major, minor) = device_of(disk, part);
+        writeln!(text, "{major}:{minor}")
     }),
     ("alignment_offset", |disk, part, text| {
         let offset = if part.is_none() {
@@ -48,10 +49,10 @@ const OF_BOTH: [(&str, Say); 5] = [
             None => (disk.name(), "disk"),
             Some(part) => (part.name, "partition"),
         };
-        let minor = minor(disk, part);
+        let (major, minor) = device_of(disk, part);
         writeln!(
             text,
-            "MAJOR={MAJOR}\nMINOR={minor}\nDEVNAME={name}\nDEVTYPE={kind}"
+            "MAJOR={major}\nMINOR={minor}\nDEVNAME={name}\nDEVTYPE={kind}"
         )
     }),
 ];
@@ -136,8 +137,8 @@ fn bulk_bytes(bulk: Option<Bulk>) -> u64 {
     bulk.map_or(0, |bulk| u64::from(bulk.sectors_max) * SECTOR_BYTES)
 }
 
-fn minor(disk: &Disk, part: Option<&Partition>) -> u32 {
-    disk.number() as u32 * MINORS + part.map_or(0, |part| part.number.into())
+fn device_of(disk: &Disk, part: Option<&Partition>) -> (u32, u32) {
+    disk.device(part.map_or(0, |part| part.number))
 }
 
 /// Makes the files anew; when disks or partitions have changed.
@@ -145,16 +146,11 @@ pub fn refresh() {
     let mut files = Vec::new();
     for disk in disks() {
         let folder = format!("block/{}", disk.name());
-        add(
-            &mut files,
-            &folder,
-            minor(disk, None),
-            &[&OF_BOTH, &OF_DISKS],
-        );
+        add(&mut files, &folder, (disk, None), &[&OF_BOTH, &OF_DISKS]);
         for part in disk.partitions() {
             let folder = format!("{folder}/{}", part.name);
             let lists: [&[_]; 2] = [&OF_BOTH, &OF_PARTITIONS];
-            add(&mut files, &folder, minor(disk, Some(&part)), &lists);
+            add(&mut files, &folder, (disk, Some(&part)), &lists);
         }
     }
     TABLE.replace_specials(is_ours, &files);
@@ -166,32 +162,37 @@ fn is_ours(path: &str) -> bool {
         .any(|folder| path.starts_with(folder))
 }
 
-/// A file of a list, as an argument: the device's minor number, the list, the place in it.
-fn argument(minor: u32, list: usize, place: usize) -> usize {
-    (minor as usize) << 16 | list << 8 | place
+/// What a folder is about.
+type About<'a> = (&'a Disk, Option<&'a Partition>);
+
+/// A file of a list, as an argument: the disk, the partition, the list, the place in it.
+fn argument((disk, part): About<'_>, list: usize, place: usize) -> usize {
+    let part = part.map_or(0, |part| usize::from(part.number));
+    (disk.number() * MINORS as usize + part) << 16 | list << 8 | place
 }
 
-fn add(files: &mut Vec<Special>, folder: &str, minor: u32, lists: &[&[(&str, Say)]]) {
+fn add(files: &mut Vec<Special>, folder: &str, about: About<'_>, lists: &[&[(&str, Say)]]) {
     for (list, names) in lists.iter().enumerate() {
         for (place, (name, _)) in names.iter().enumerate() {
             files.push(Special {
                 path: kept(format!("{folder}/{name}")),
                 make: text_file,
-                argument: argument(minor, list, place),
+                argument: argument(about, list, place),
                 mode: 0o444,
                 kind: FileType::Regular,
             });
         }
     }
     let name = folder.rsplit('/').next().unwrap_or(folder);
+    let (major, minor) = device_of(about.0, about.1);
     for path in [
         format!("class/block/{name}"),
-        format!("dev/block/{MAJOR}:{minor}"),
+        format!("dev/block/{major}:{minor}"),
     ] {
         files.push(Special {
             path: kept(path),
             make: link,
-            argument: argument(minor, 0, 0),
+            argument: argument(about, 0, 0),
             mode: 0o777,
             kind: FileType::Symlink,
         });
@@ -211,10 +212,10 @@ fn kept(path: String) -> &'static str {
     path
 }
 
-/// The device of a minor number.
-fn device(minor: usize) -> Option<(&'static Disk, Option<Arc<Partition>>)> {
-    let disk = disks().nth(minor / MINORS as usize)?;
-    match minor % MINORS as usize {
+/// The device of an argument.
+fn device(number: usize) -> Option<(&'static Disk, Option<Arc<Partition>>)> {
+    let disk = disks().nth(number / MINORS as usize)?;
+    match number % MINORS as usize {
         0 => Some((disk, None)),
         number => {
             let mut parts = disk.partitions().into_iter();
