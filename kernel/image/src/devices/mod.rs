@@ -5,6 +5,7 @@
 mod e1000;
 mod igb;
 mod messages;
+mod nvme;
 mod self_test;
 mod virtio;
 
@@ -26,6 +27,7 @@ pub fn start() {
         virtio::start_pci_function(function);
         e1000::start(function);
         igb::start(function);
+        nvme::start(function);
     }
     virtio::start_mmio_devices();
 }

@@ -1,0 +1,165 @@
+//! The admin queue: one command at a time, waited for by looking.
+
+use alloc::vec::Vec;
+
+use base::{Duration, PAGE_BYTES};
+use hal::caching::WriteBack;
+use hal::owner::Shared;
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
+
+use crate::entry::{Answer, Entry, admin};
+use crate::error::Error;
+use crate::machine::Machine;
+use crate::registers::Registers;
+use crate::ring::Ring;
+
+/// A command that has not ended for so long never will.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Entries of the queue.
+pub(crate) const ENTRIES: u16 = 32;
+/// Which structure is asked for, of the controller, a namespace, or all namespaces.
+const IDENTIFY_NAMESPACE: u32 = 0;
+const IDENTIFY_CONTROLLER: u32 = 1;
+const IDENTIFY_ACTIVE: u32 = 2;
+const FEATURE_QUEUES: u32 = 7;
+const QUEUE_IS_CONTIGUOUS: u32 = 1;
+const QUEUE_INTERRUPTS: u32 = 1 << 1;
+
+/// The queue, and a page for what the controller says.
+pub(crate) struct Admin {
+    ring: Ring,
+    page: DmaBuf<WriteBack, Shared>,
+    next_id: u16,
+}
+
+impl Admin {
+    pub(crate) fn new(memory: &impl DmaSource, registers: &Registers) -> Result<Self, Error> {
+        let doorbells = registers.doorbells(0).ok_or(Error::Absent)?;
+        let request = DmaRequest::new(PAGE_BYTES, PAGE_BYTES);
+        let page: DmaBuf = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
+        let ring = Ring::new(memory, 0, ENTRIES, doorbells)?;
+        let (submissions, completions) = ring.spans().ok_or(Error::OutOfMemory)?;
+        registers.place_admin(ENTRIES, submissions, completions);
+        Ok(Self {
+            ring,
+            page: page.share(),
+            next_id: 0,
+        })
+    }
+
+    /// Sends a command and waits for its end; returns what it says beside.
+    ///
+    /// After any error but `Refused` the controller is to be reset: the command may still be under way.
+    pub(crate) fn run(&mut self, entry: &Entry, machine: &impl Machine) -> Result<u32, Error> {
+        let id = self.next_id;
+        self.next_id = self.next_id.wrapping_add(1);
+        self.ring.push(entry, id);
+        self.ring.publish();
+        let until = machine.now() + PATIENCE;
+        let answer = loop {
+            if let Some(answer) = self.ring.take().map_err(|_| Error::Broken)? {
+                break answer;
+            }
+            if machine.now() >= until {
+                return Err(Error::TimedOut);
+            }
+            machine.pause();
+        };
+        let Answer { status, result, .. } = answer;
+        match (answer.id == id, status.is_success()) {
+            (false, _) => Err(Error::Broken),
+            (true, true) => Ok(result),
+            (true, false) => Err(Error::Refused(status.0)),
+        }
+    }
+
+    fn identify(
+        &mut self,
+        what: u32,
+        namespace: u32,
+        machine: &impl Machine,
+    ) -> Result<Vec<u8>, Error> {
+        let page = self.page.dev_addr(0, PAGE_BYTES);
+        let entry = Entry::admin(admin::IDENTIFY, namespace, [what, 0, 0])
+            .with_page(page.ok_or(Error::OutOfMemory)?);
+        self.run(&entry, machine)?;
+        let mut bytes = alloc::vec![0; PAGE_BYTES];
+        self.page.copy_out(0, &mut bytes);
+        Ok(bytes)
+    }
+
+    /// What the controller says of itself.
+    pub(crate) fn identify_controller(&mut self, machine: &impl Machine) -> Result<Vec<u8>, Error> {
+        self.identify(IDENTIFY_CONTROLLER, 0, machine)
+    }
+
+    /// What it says of a namespace.
+    pub(crate) fn identify_namespace(
+        &mut self,
+        namespace: u32,
+        machine: &impl Machine,
+    ) -> Result<Vec<u8>, Error> {
+        self.identify(IDENTIFY_NAMESPACE, namespace, machine)
+    }
+
+    /// The namespaces that it has for us, at most `most`, in rising order.
+    pub(crate) fn active_namespaces(
+        &mut self,
+        most: usize,
+        machine: &impl Machine,
+    ) -> Result<Vec<u32>, Error> {
+        let bytes = self.identify(IDENTIFY_ACTIVE, 0, machine)?;
+        let (numbers, _) = bytes.as_chunks::<4>();
+        let numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
+        Ok(numbers
+            .take_while(|number| *number != 0)
+            .take(most)
+            .collect())
+    }
+
+    /// Asks for so many queues; returns how many there are.
+    pub(crate) fn agree_on_queues(
+        &mut self,
+        wanted: u16,
+        machine: &impl Machine,
+    ) -> Result<u16, Error> {
+        let last = u32::from(wanted.max(1)) - 1;
+        let words = [FEATURE_QUEUES, last << 16 | last, 0];
+        let given = self.run(&Entry::admin(admin::SET_FEATURES, 0, words), machine)?;
+        let (submissions, completions) = (given as u16, (given >> 16) as u16);
+        Ok(submissions.min(completions).saturating_add(1).min(wanted))
+    }
+
+    /// Makes the controller know a queue, whose ends raise an entry of MSI-X.
+    pub(crate) fn create(
+        &mut self,
+        ring: &Ring,
+        vector: u16,
+        machine: &impl Machine,
+    ) -> Result<(), Error> {
+        let (submissions, completions) = ring.spans().ok_or(Error::OutOfMemory)?;
+        let number = u32::from(ring.number());
+        let shape = (u32::from(ring.entries()) - 1) << 16 | number;
+        let flags = u32::from(vector) << 16 | QUEUE_INTERRUPTS | QUEUE_IS_CONTIGUOUS;
+        let create = Entry::admin(admin::CREATE_COMPLETIONS, 0, [shape, flags, 0]);
+        self.run(&create.with_page(completions), machine)?;
+        let flags = number << 16 | QUEUE_IS_CONTIGUOUS;
+        let create = Entry::admin(admin::CREATE_SUBMISSIONS, 0, [shape, flags, 0]);
+        self.run(&create.with_page(submissions), machine).map(drop)
+    }
+
+    /// Makes it forget a queue: what was under way in it is over.
+    pub(crate) fn delete(&mut self, number: u16, machine: &impl Machine) -> Result<(), Error> {
+        for opcode in [admin::DELETE_SUBMISSIONS, admin::DELETE_COMPLETIONS] {
+            let delete = Entry::admin(opcode, 0, [number.into(), 0, 0]);
+            self.run(&delete, machine)?;
+        }
+        Ok(())
+    }
+
+    /// The controller has forgotten it.
+    pub(crate) fn retire(&mut self) {
+        self.ring.retire();
+        self.page.retire();
+    }
+}

@@ -1,0 +1,308 @@
+//! Bringing the controller up, and up again.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use block::{Channel, ChannelBox, Limits};
+use hal::{DmaSource, Mmio};
+
+use crate::admin::Admin;
+use crate::channel::{About, Generation, IoQueue};
+use crate::error::Error;
+use crate::identify::{Facts, Identity, Shape};
+use crate::machine::Machine;
+use crate::registers::{Registers, Status};
+use crate::ring::Ring;
+use crate::slots::Slots;
+
+/// Namespaces that we look at.
+const NAMESPACES_MAX: usize = 16;
+/// Entries of an I/O queue: commands under way and one more.
+const ENTRIES: u32 = 64;
+/// Since which version the controller lists its namespaces: 1.1.
+const LISTS_NAMESPACES: u32 = 1 << 16 | 1 << 8;
+
+/// How many queues a disk is to have, and how many interrupts there are for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// Queues of each namespace at most; one at least.
+    pub queues: u16,
+    /// Entries of MSI-X that lead somewhere; one at least. Queue `n` of each namespace raises entry `n`,
+    /// modulo their number; entry 0 is raised by the admin queue too.
+    pub vectors: u16,
+}
+
+/// A part of the medium: a disk.
+struct Namespace {
+    number: u32,
+    shape: Shape,
+    /// The controller knows its queues.
+    is_started: bool,
+}
+
+/// The whole controller.
+pub struct Controller<D, M> {
+    registers: Registers,
+    memory: D,
+    machine: M,
+    wanted: Wanted,
+    admin: Option<Admin>,
+    facts: Option<Facts>,
+    namespaces: Vec<Namespace>,
+    /// Queues of each namespace.
+    queues: u16,
+    generation: Generation,
+}
+
+impl<D: DmaSource, M: Machine> Controller<D, M> {
+    /// Brings the controller up and looks for its namespaces. Nothing of them is started yet.
+    pub fn open(registers: Mmio, memory: D, machine: M, wanted: Wanted) -> Result<Self, Error> {
+        let mut controller = Self {
+            registers: Registers::new(registers)?,
+            memory,
+            machine,
+            wanted,
+            admin: None,
+            facts: None,
+            namespaces: Vec::new(),
+            queues: 0,
+            generation: Generation::default(),
+        };
+        match controller
+            .bring_up()
+            .and_then(|()| controller.look_around())
+        {
+            Ok(()) => Ok(controller),
+            Err(error) => {
+                controller.reset();
+                Err(error)
+            }
+        }
+    }
+
+    /// What it is.
+    pub fn identity(&self) -> Option<&Identity> {
+        self.facts.as_ref().map(|facts| &facts.identity)
+    }
+
+    /// How many namespaces can be disks.
+    pub fn namespaces(&self) -> usize {
+        self.namespaces.len()
+    }
+
+    /// The number by which the controller knows a namespace.
+    pub fn namespace_number(&self, index: usize) -> Option<u32> {
+        Some(self.namespaces.get(index)?.number)
+    }
+
+    /// The shape of a namespace, as last heard.
+    pub fn limits(&self, index: usize) -> Option<Limits> {
+        Some(self.namespaces.get(index)?.shape.limits)
+    }
+
+    fn bring_up(&mut self) -> Result<(), Error> {
+        self.registers.disable();
+        self.wait_for(Status::Off)?;
+        self.machine.let_reach_memory(true);
+        let mut admin = Admin::new(&self.memory, &self.registers)?;
+        self.registers.enable();
+        if let Err(error) = self.wait_for(Status::Ready) {
+            // Nothing was sent yet, but it was told where the queue lies.
+            self.admin = Some(admin);
+            return Err(error);
+        }
+        let facts = admin.identify_controller(&self.machine);
+        self.admin = Some(admin);
+        let facts = Facts::parse(&facts?);
+        match &self.facts {
+            Some(before) if *before != facts => return Err(Error::Changed),
+            _ => self.facts = Some(facts),
+        }
+        Ok(())
+    }
+
+    /// After a reset: with as many queues as before.
+    fn bring_up_again(&mut self) -> Result<(), Error> {
+        self.bring_up()?;
+        let needed = self.queues.saturating_mul(self.namespaces.len() as u16);
+        match self.agree_on_queues()? {
+            given if given < needed => Err(Error::Changed),
+            _ => Ok(()),
+        }
+    }
+
+    /// Finds the namespaces and divides the queues among them.
+    fn look_around(&mut self) -> Result<(), Error> {
+        let numbers = self.numbers()?;
+        for number in numbers {
+            // One that cannot be used is no disk; what else goes wrong is the controller's.
+            match self.identify(number) {
+                Ok(shape) => self.namespaces.push(Namespace {
+                    number,
+                    shape,
+                    is_started: false,
+                }),
+                Err(Error::NoNamespace | Error::NotSupported | Error::Refused(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let count = self.namespaces.len() as u16;
+        let given = self.agree_on_queues()?;
+        self.namespaces.truncate(given.into());
+        self.queues = match given.checked_div(count) {
+            None => return Err(Error::NoNamespace),
+            Some(queues) => queues.clamp(1, self.wanted.queues.max(1)),
+        };
+        Ok(())
+    }
+
+    fn numbers(&mut self) -> Result<Vec<u32>, Error> {
+        let highest = self.facts.as_ref().map_or(0, |facts| facts.namespaces);
+        if self.registers.version() < LISTS_NAMESPACES {
+            return Ok((1..=highest).take(NAMESPACES_MAX).collect());
+        }
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        admin.active_namespaces(NAMESPACES_MAX, &self.machine)
+    }
+
+    fn identify(&mut self, number: u32) -> Result<Shape, Error> {
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        let bytes = admin.identify_namespace(number, &self.machine)?;
+        let facts = self.facts.as_ref().ok_or(Error::Absent)?;
+        facts.namespace(&bytes)
+    }
+
+    /// Asks for a queue for each CPU and namespace; returns how many there are.
+    fn agree_on_queues(&mut self) -> Result<u16, Error> {
+        let namespaces = self.namespaces.len().max(1) as u16;
+        let wanted = self.wanted.queues.max(1).saturating_mul(namespaces);
+        let wanted = wanted.min(self.registers.queues_max().saturating_sub(1));
+        if wanted == 0 {
+            return Err(Error::NoQueue);
+        }
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        admin.agree_on_queues(wanted, &self.machine)
+    }
+
+    fn wait_for(&self, wanted: Status) -> Result<(), Error> {
+        let until = self.machine.now() + self.registers.capabilities.patience;
+        loop {
+            match self.registers.status() {
+                status if status == wanted => return Ok(()),
+                Status::Absent => return Err(Error::Absent),
+                // It is on the way down all the same.
+                Status::Fatal if wanted != Status::Off => return Err(Error::Fatal),
+                _ => {}
+            }
+            if self.machine.now() >= until {
+                return Err(Error::NotReady);
+            }
+            self.machine.pause();
+        }
+    }
+
+    /// Asks for the shape of a namespace anew.
+    pub(crate) fn refresh(&mut self, index: usize) -> Option<Limits> {
+        let number = self.namespace_number(index)?;
+        match self.identify(number) {
+            Ok(shape) => {
+                let namespace = self.namespaces.get_mut(index)?;
+                namespace.shape.limits.sectors = shape.limits.sectors;
+            }
+            Err(Error::Refused(_) | Error::NoNamespace | Error::NotSupported) => {}
+            // What of the queue is still under way is ended by it.
+            Err(_) => self.reset(),
+        }
+        self.limits(index)
+    }
+
+    /// Makes the controller know the queues of a namespace.
+    pub fn start(&mut self, index: usize) -> Result<Vec<ChannelBox>, Error> {
+        if self.admin.is_none()
+            && let Err(error) = self.bring_up_again()
+        {
+            self.reset();
+            return Err(error);
+        }
+        let mut queues = Vec::new();
+        for lane in 0..self.queues {
+            match self.start_queue(index, lane) {
+                Ok(queue) => queues.push(queue),
+                Err(error) => {
+                    self.reset();
+                    queues.iter_mut().for_each(Channel::retire);
+                    return Err(error);
+                }
+            }
+        }
+        if let Some(namespace) = self.namespaces.get_mut(index) {
+            namespace.is_started = true;
+        }
+        let boxed = |queue| Box::new(queue) as ChannelBox;
+        Ok(queues.into_iter().map(boxed).collect())
+    }
+
+    fn queue_number(&self, index: usize, lane: u16) -> u16 {
+        1 + index as u16 * self.queues + lane
+    }
+
+    fn start_queue(&mut self, index: usize, lane: u16) -> Result<IoQueue, Error> {
+        let number = self.queue_number(index, lane);
+        let namespace = self.namespaces.get(index).ok_or(Error::NoNamespace)?;
+        let about = About {
+            namespace: namespace.number,
+            shape: namespace.shape,
+        };
+        let entries = self.registers.capabilities.entries_max.min(ENTRIES) as u16;
+        let doorbells = self.registers.doorbells(number).ok_or(Error::NoQueue)?;
+        let ring = Ring::new(&self.memory, number, entries, doorbells)?;
+        let slots = Slots::new(&self.memory, entries - 1).ok_or(Error::OutOfMemory)?;
+        let mut queue = IoQueue::new(ring, slots, about, self.generation.clone());
+        let vector = lane % self.wanted.vectors.max(1);
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        match admin.create(queue.ring(), vector, &self.machine) {
+            Ok(()) => Ok(queue),
+            Err(error) => {
+                self.reset();
+                queue.retire();
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes the controller forget the queues of a namespace, or, where that fails, everything: then it
+    /// touches no memory of any namespace any more.
+    pub(crate) fn stop(&mut self, index: usize) {
+        let lanes = self.queues;
+        let first = self.queue_number(index, 0);
+        let Some(namespace) = self.namespaces.get_mut(index) else {
+            return;
+        };
+        if !core::mem::take(&mut namespace.is_started) {
+            return;
+        }
+        let Some(admin) = self.admin.as_mut() else {
+            return;
+        };
+        let is_ready = self.registers.status() == Status::Ready;
+        let mut delete = |number| admin.delete(number, &self.machine).is_ok();
+        if !(is_ready && (first..first + lanes).all(&mut delete)) {
+            self.reset();
+        }
+    }
+
+    /// Stops the controller: it forgets all queues.
+    fn reset(&mut self) {
+        self.registers.disable();
+        if self.wait_for(Status::Off).is_err() {
+            self.machine.let_reach_memory(false);
+        }
+        self.generation.advance();
+        for namespace in &mut self.namespaces {
+            namespace.is_started = false;
+        }
+        if let Some(mut admin) = self.admin.take() {
+            admin.retire();
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! A pair of rings: what is submitted, and what has ended (section 3.3.1).
+//!
+//! A completion is new if its phase is that of this turn around the ring; the controller writes it last.
+//! As many commands are under way as there are places but one, so neither ring is ever full.
+
+use block::Broken;
+use hal::caching::WriteBack;
+use hal::owner::Shared;
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
+
+use crate::entry::{Answer, COMPLETION_BYTES, ENTRY_BYTES, Entry, StatusField};
+use crate::error::Error;
+use crate::registers::Doorbells;
+
+const PAGE_BYTES: usize = 4096;
+const PHASE: u32 = 1 << 16;
+
+/// Both rings of a queue.
+pub(crate) struct Ring {
+    number: u16,
+    entries: u16,
+    submissions: DmaBuf<WriteBack, Shared>,
+    completions: DmaBuf<WriteBack, Shared>,
+    doorbells: Doorbells,
+    tail: u16,
+    /// The tail that the controller was told.
+    told_tail: u16,
+    head: u16,
+    told_head: u16,
+    /// What new completions of this turn have.
+    phase: u32,
+}
+
+impl Ring {
+    pub(crate) fn new(
+        memory: &impl DmaSource,
+        number: u16,
+        entries: u16,
+        doorbells: Doorbells,
+    ) -> Result<Self, Error> {
+        let alloc = |bytes: usize| {
+            let request = DmaRequest::new(bytes * usize::from(entries), PAGE_BYTES);
+            let buffer: DmaBuf = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
+            Ok(buffer.share())
+        };
+        let ring = Self {
+            number,
+            entries,
+            submissions: alloc(ENTRY_BYTES)?,
+            completions: alloc(COMPLETION_BYTES)?,
+            doorbells,
+            tail: 0,
+            told_tail: 0,
+            head: 0,
+            told_head: 0,
+            phase: PHASE,
+        };
+        for place in 0..usize::from(entries) {
+            ring.completions.write_u32(place * COMPLETION_BYTES + 12, 0);
+        }
+        Ok(ring)
+    }
+
+    /// Where submissions and completions lie.
+    pub(crate) fn spans(&self) -> Option<(Span, Span)> {
+        let entries = usize::from(self.entries);
+        Some((
+            self.submissions.dev_addr(0, entries * ENTRY_BYTES)?,
+            self.completions.dev_addr(0, entries * COMPLETION_BYTES)?,
+        ))
+    }
+
+    /// The number under which the controller knows it.
+    pub(crate) fn number(&self) -> u16 {
+        self.number
+    }
+
+    pub(crate) fn entries(&self) -> u16 {
+        self.entries
+    }
+
+    /// Adds a command; fewer than [`entries`](Self::entries) are under way with it.
+    pub(crate) fn push(&mut self, entry: &Entry, id: u16) {
+        let at = usize::from(self.tail) * ENTRY_BYTES;
+        for (quad, value) in entry.quads(id).into_iter().enumerate() {
+            self.submissions.write_u64(at + quad * 8, value);
+        }
+        self.tail = self.after(self.tail);
+    }
+
+    /// Shows the controller what was added.
+    pub(crate) fn publish(&mut self) {
+        if self.tail != self.told_tail {
+            self.doorbells.tell_tail(self.tail);
+            self.told_tail = self.tail;
+        }
+    }
+
+    /// Whether something has ended.
+    pub(crate) fn has_ended(&self) -> bool {
+        let word = self.completions.acquire_u32(self.at_head() + 12);
+        word & PHASE == self.phase
+    }
+
+    /// The next completion. When there is none, the controller hears how far we are.
+    pub(crate) fn take(&mut self) -> Result<Option<Answer>, Broken> {
+        let at = self.at_head();
+        let word = self.completions.acquire_u32(at + 12);
+        if word & PHASE != self.phase {
+            self.tell_head();
+            return Ok(None);
+        }
+        let queue = self.completions.read_u32(at + 8);
+        let (taken_up_to, number) = (queue as u16, (queue >> 16) as u16);
+        if taken_up_to >= self.entries || number != self.number {
+            return Err(Broken);
+        }
+        self.head = self.after(self.head);
+        if self.head == 0 {
+            self.phase ^= PHASE;
+        }
+        Ok(Some(Answer {
+            id: word as u16,
+            status: StatusField((word >> 17) as u16),
+            result: self.completions.read_u32(at),
+        }))
+    }
+
+    fn tell_head(&mut self) {
+        if self.head != self.told_head {
+            self.doorbells.tell_head(self.head);
+            self.told_head = self.head;
+        }
+    }
+
+    fn at_head(&self) -> usize {
+        usize::from(self.head) * COMPLETION_BYTES
+    }
+
+    fn after(&self, place: u16) -> u16 {
+        match place + 1 {
+            end if end == self.entries => 0,
+            next => next,
+        }
+    }
+
+    /// The controller has forgotten it.
+    pub(crate) fn retire(&mut self) {
+        self.submissions.retire();
+        self.completions.retire();
+    }
+}
