@@ -56,6 +56,9 @@ pub enum Failure {
     /// A PCI card for a board without PCI.
     #[error("The board microvm has no PCI slot for this card: use --machine q35.")]
     NoPciSlot,
+    /// A PCI disk for a board without PCI.
+    #[error("The board microvm has no PCI slot for NVMe (bus=nvme): use --machine q35.")]
+    NoPciDisk,
     /// Nodes for a board that describes none.
     #[error("The board microvm is always one node: use --machine q35.")]
     NoNodes,

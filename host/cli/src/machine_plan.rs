@@ -8,8 +8,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use qemu::{
-    Accel, Board, CommandLine, Disk, Machine, Net, Nic, Owners, PROFILE_START, PROFILE_START_WAITS,
-    Stdio, Volume,
+    Accel, Board, CommandLine, Disk, DiskBus, Machine, Net, Nic, Owners, PROFILE_START,
+    PROFILE_START_WAITS, Stdio, Volume,
 };
 
 use crate::bypass::Bypass;
@@ -246,17 +246,24 @@ fn profiled(line: CommandLine, flags: &RunFlags) -> CommandLine {
     line.set("profile", &char::from(request).to_string())
 }
 
+/// Whether the board has what is asked for.
+fn check_board(flags: &RunFlags) -> Result<(), Failure> {
+    if flags.machine != BoardFlag::Microvm {
+        return Ok(());
+    }
+    let has_nvme = flags.disk.iter().any(|disk| disk.bus == DiskBus::Nvme);
+    match flags {
+        _ if flags.nic != NicFlag::Virtio => Err(Failure::NoPciSlot),
+        _ if flags.nodes > 1 => Err(Failure::NoNodes),
+        _ if flags.iommu => Err(Failure::NoIommu),
+        _ if has_nvme => Err(Failure::NoPciDisk),
+        _ => Ok(()),
+    }
+}
+
 /// The machine that boots `plan`, with its files in the folder `state`.
 pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
-    if flags.nic != NicFlag::Virtio && flags.machine == BoardFlag::Microvm {
-        return Err(Failure::NoPciSlot);
-    }
-    if flags.nodes > 1 && flags.machine == BoardFlag::Microvm {
-        return Err(Failure::NoNodes);
-    }
-    if flags.iommu && flags.machine == BoardFlag::Microvm {
-        return Err(Failure::NoIommu);
-    }
+    check_board(flags)?;
     let mut command_line = profiled(plan.command_line.clone(), flags);
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
@@ -340,6 +347,8 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
             file,
             format: disk.format,
             read_only: disk.read_only,
+            bus: disk.bus,
+            block_bytes: disk.block_bytes,
             bad_sector: disk.bad_sector,
         })
     };

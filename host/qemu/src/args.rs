@@ -6,7 +6,9 @@
 
 use std::path::Path;
 
-use crate::machine::{Board, Disk, Forward, Forwarder, Machine, Net, Nic, Protocol, Stdio, Volume};
+use crate::machine::{
+    Board, Disk, DiskBus, Forward, Forwarder, Machine, Net, Nic, Protocol, Stdio, Volume,
+};
 use crate::program::Acceleration;
 use crate::{passt, streams, tap};
 
@@ -67,6 +69,9 @@ impl Machine {
         self.add_network(&mut args);
         for volume in &self.volumes {
             self.add_volume(&mut args, volume);
+        }
+        if self.disks.iter().any(|disk| disk.bus == DiskBus::Nvme) {
+            args.pair("-device", "nvme,id=nvme0,serial=sietch");
         }
         for (number, disk) in self.disks.iter().enumerate() {
             self.add_disk(&mut args, number, disk);
@@ -240,16 +245,26 @@ impl Machine {
             "-blockdev",
             format!("driver={driver},node-name=disk{number},discard=unmap{access},{file}"),
         );
-        let device = match self.board {
-            Board::Q35 => format!(
+        let device = self.disk_device(disk.bus);
+        let block = match disk.block_bytes {
+            Some(bytes) => format!(",logical_block_size={bytes},physical_block_size={bytes}"),
+            None => String::new(),
+        };
+        args.pair("-device", format!("{device},drive=disk{number}{block}"));
+    }
+
+    fn disk_device(&self, bus: DiskBus) -> String {
+        let device = match (bus, self.board) {
+            // It is behind the IOMMU as its controller is.
+            (DiskBus::Nvme, _) => return "nvme-ns,bus=nvme0".into(),
+            (DiskBus::Virtio, Board::Q35) => format!(
                 "virtio-blk-pci,disable-legacy=on,num-queues={cpus},vectors={vectors}",
                 cpus = self.cpus,
                 vectors = u16::from(self.cpus) + 1
             ),
-            Board::Microvm => "virtio-blk-device".into(),
+            (DiskBus::Virtio, Board::Microvm) => "virtio-blk-device".into(),
         };
-        let behind = self.behind_iommu();
-        args.pair("-device", format!("{device},drive=disk{number}{behind}"));
+        device + self.behind_iommu()
     }
 
     fn add_volume(&self, args: &mut Args, volume: &Volume) {
@@ -452,6 +467,8 @@ mod tests {
             file: "/d,isk".into(),
             format: crate::DiskFormat::Qcow2,
             read_only: true,
+            bus: crate::DiskBus::Virtio,
+            block_bytes: None,
             bad_sector: Some(9),
         };
         let machine = Machine {
@@ -466,6 +483,29 @@ mod tests {
         assert!(args.contains("inject-error.1.event=write_aio,"), "{args}");
         let device = "virtio-blk-pci,disable-legacy=on,num-queues=3,vectors=4,drive=disk0";
         assert!(args.contains(device), "{args}");
+    }
+
+    #[test]
+    fn disks_over_nvme_are_namespaces_of_one_controller() {
+        let disk = Disk {
+            file: "/disk".into(),
+            format: crate::DiskFormat::Raw,
+            read_only: false,
+            bus: crate::DiskBus::Nvme,
+            block_bytes: Some(4096),
+            bad_sector: None,
+        };
+        let machine = Machine {
+            disks: vec![disk.clone(), disk],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        assert_eq!(args.matches("-device nvme,id=nvme0,").count(), 1, "{args}");
+        let blocks = "logical_block_size=4096,physical_block_size=4096";
+        for number in 0..2 {
+            let device = format!("-device nvme-ns,bus=nvme0,drive=disk{number},{blocks}");
+            assert!(args.contains(&device), "{args}");
+        }
     }
 
     #[test]

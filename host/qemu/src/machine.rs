@@ -193,8 +193,22 @@ pub struct Disk {
     pub format: DiskFormat,
     /// Whether the machine may only read it.
     pub read_only: bool,
+    /// How the machine reaches it.
+    pub bus: DiskBus,
+    /// Bytes of a block, if not 512.
+    pub block_bytes: Option<u32>,
     /// For tests: a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
+}
+
+/// How a machine reaches a disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DiskBus {
+    /// A virtio device of its own.
+    #[default]
+    Virtio,
+    /// A namespace of the machine's one NVMe controller.
+    Nvme,
 }
 
 /// How a file holds a disk.

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use qemu::DiskFormat;
+use qemu::{DiskBus, DiskFormat};
 
-/// `FILE[,format=raw|qcow2][,ro]`.
+/// `FILE[,format=raw|qcow2][,bus=virtio|nvme][,ro]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskFlag {
     /// The file on the host.
@@ -14,6 +14,10 @@ pub struct DiskFlag {
     pub format: DiskFormat,
     /// Whether the machine may only read.
     pub read_only: bool,
+    /// How the machine reaches it.
+    pub bus: DiskBus,
+    /// Bytes of a block (`block=4096`), if not 512.
+    pub block_bytes: Option<u32>,
     /// For tests (`bad-sector=N`): a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
 }
@@ -22,27 +26,39 @@ impl FromStr for DiskFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give FILE[,format=raw|qcow2][,ro]";
+        const FORM: &str = "give FILE[,format=raw|qcow2][,bus=virtio|nvme][,block=512|4096][,ro]";
         let mut words = text.split(',');
         let file = words.next().filter(|file| !file.is_empty()).ok_or(FORM)?;
         let mut disk = Self {
             file: file.into(),
             format: DiskFormat::Raw,
             read_only: false,
+            bus: DiskBus::Virtio,
+            block_bytes: None,
             bad_sector: None,
         };
-        for word in words {
-            match word.split_once('=') {
-                Some(("format", "raw")) => disk.format = DiskFormat::Raw,
-                Some(("format", "qcow2")) => disk.format = DiskFormat::Qcow2,
-                Some(("bad-sector", sector)) => {
-                    disk.bad_sector = Some(sector.parse().map_err(|_| FORM)?);
-                }
-                None if word == "ro" => disk.read_only = true,
-                _ => return Err(FORM.into()),
-            }
+        match words.all(|word| disk.set(word).is_some()) {
+            true => Ok(disk),
+            false => Err(FORM.into()),
         }
-        Ok(disk)
+    }
+}
+
+impl DiskFlag {
+    /// Takes what a word says of the disk; `None` if it says nothing.
+    fn set(&mut self, word: &str) -> Option<()> {
+        match word.split_once('=') {
+            Some(("format", "raw")) => self.format = DiskFormat::Raw,
+            Some(("format", "qcow2")) => self.format = DiskFormat::Qcow2,
+            Some(("bus", "virtio")) => self.bus = DiskBus::Virtio,
+            Some(("bus", "nvme")) => self.bus = DiskBus::Nvme,
+            Some(("block", "512")) => self.block_bytes = Some(512),
+            Some(("block", "4096")) => self.block_bytes = Some(4096),
+            Some(("bad-sector", sector)) => self.bad_sector = Some(sector.parse().ok()?),
+            None if word == "ro" => self.read_only = true,
+            _ => return None,
+        }
+        Some(())
     }
 }
 
@@ -57,7 +73,17 @@ mod tests {
         assert_eq!((disk.format, disk.read_only), (DiskFormat::Qcow2, true));
         let disk: DiskFlag = "b,bad-sector=7".parse().unwrap();
         assert_eq!((disk.format, disk.bad_sector), (DiskFormat::Raw, Some(7)));
-        for wrong in ["", ",ro", "a,format=vmdk", "a,rw", "a,bad-sector=x"] {
+        let disk: DiskFlag = "c,bus=nvme,block=4096".parse().unwrap();
+        assert_eq!((disk.bus, disk.block_bytes), (DiskBus::Nvme, Some(4096)));
+        for wrong in [
+            "",
+            ",ro",
+            "a,bus=ide",
+            "a,block=1024",
+            "a,format=vmdk",
+            "a,rw",
+            "a,bad-sector=x",
+        ] {
             assert!(wrong.parse::<DiskFlag>().is_err(), "{wrong}");
         }
     }
