@@ -95,7 +95,7 @@ fio --name=it --filename=/dev/vda --thread --rw=write --bs=7k --size=700k --fsyn
   --verify=md5 --ioengine=psync > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
 /// Direct and buffered transfers see each other's bytes; odd ones change no neighbour.
-const BYTES: &str = "set -e
+pub const BYTES: &str = "set -e
 at() { dd if=/dev/vda bs=1 skip=$1 count=$2 2> /dev/null; }
 head -c 1100000 /dev/urandom > /tmp/r
 dd if=/tmp/r of=/dev/vda bs=3000 conv=notrunc,fsync 2> /dev/null
@@ -139,7 +139,7 @@ printf SIETCH | dd of=/dev/vda bs=1 seek=60000000 conv=notrunc,fsync 2> /dev/nul
 const NEXT_BOOT: &str = "set -e
 test -b /dev/vda1; test $(cat /sys/block/vda/vda1/size) = 40960; ! test -e /dev/vda2";
 
-const BAD_SECTOR: &str = "set -e
+pub const BAD_SECTOR: &str = "set -e
 dd if=/dev/vda of=/dev/null bs=4k count=4 iflag=direct 2> /dev/null
 ! dd if=/dev/vda of=/dev/null bs=4k skip=8 count=1 iflag=direct 2> /tmp/log
 grep -q 'Input/output error' /tmp/log
@@ -163,7 +163,7 @@ test $(blockdev --getro /dev/vda) = 1; test $(cat /sys/block/vda/ro) = 1
 head -c 4096 /dev/vda | cmp -n 4096 - /dev/zero
 ! dd if=/dev/zero of=/dev/vda bs=512 count=1 2> /tmp/log; grep -q 'Permission denied' /tmp/log";
 
-fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
+pub fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
     expect_status(&start(setup, flags, script)?.wait(BOOT_PATIENCE)?, 0)
 }
 
@@ -253,7 +253,7 @@ impl Image {
     }
 
     /// Whether the host finds these bytes there.
-    fn expect_at(&self, at: u64, wanted: &[u8]) -> Result<(), String> {
+    pub fn expect_at(&self, at: u64, wanted: &[u8]) -> Result<(), String> {
         let mut found = vec![0; wanted.len()];
         fs::File::open(&self.file)
             .and_then(|file| file.read_exact_at(&mut found, at))

@@ -76,6 +76,7 @@ mod network;
 mod nginx;
 mod node;
 mod numa;
+mod nvme;
 mod operator;
 mod own_card;
 mod owned_links;
@@ -183,6 +184,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, cached::TESTS),
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
+        ours(setup, nvme::TESTS),
+        ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
         once(setup, Cpus::One, cards::TESTS),
         once(setup, Cpus::One, iommu::TESTS),
         once(setup, Cpus::Several, vfio::TESTS),
