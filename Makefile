@@ -45,6 +45,7 @@ bench: ## compare with Debian's Linux as a guest; writes docs/bench*.md
 	@cargo run -q --release -p bench-echo
 	@cargo run -q --release -p bench-echo -- --own
 	@cargo run -q --release -p bench-kernel
+	@cargo run -q --release -p bench-storage
 	@cargo run -q --release -p bench-profile
 	@cargo run -q --release -p bench-kvm
 	@cargo run -q --release -p bench-kvm -- --own

@@ -17,7 +17,7 @@ use crate::cards::{self, COMMANDS};
 use crate::classes::Rules;
 use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
 use crate::functions;
-use crate::names::Names;
+use bench_pair::names::Names;
 
 /// Odd, for a median.
 const ROUNDS: usize = 3;

@@ -9,7 +9,7 @@ use qemu::namespace::MACHINE;
 
 use crate::classes::Rules;
 use crate::echo::{Functions, RULES_OF_SIETCH, by_function};
-use crate::names::Names;
+use bench_pair::names::Names;
 
 /// The cards, as `sietch run --nic` names them; the first is what the others are compared with.
 pub const CARDS: [&str; 3] = ["virtio", "e1000", "igb"];

@@ -8,8 +8,8 @@ use bench_pair::echo::{DATAGRAM_BYTES, Echo};
 use bench_pair::{Guest, System, server};
 
 use crate::classes::{Class, Rules};
-use crate::names::{self, Names};
 use bench_pair::counter::{self, Counts};
+use bench_pair::names::{self, Names};
 
 /// Instructions per event by class and the function that decided it.
 pub type Functions = HashMap<(Class, String), f64>;

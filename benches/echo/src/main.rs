@@ -27,7 +27,6 @@ mod cards;
 mod classes;
 mod echo;
 mod functions;
-mod names;
 mod own;
 mod page;
 mod rings;

@@ -17,8 +17,8 @@ use crate::beside::{self, CARD, CARD_FLAGS, VF, VF_FLAGS};
 use crate::classes::Rules;
 use crate::echo::{self, Functions, RULES_OF_SIETCH, WINDOWS};
 use crate::functions;
-use crate::names::Names;
 use crate::page;
+use bench_pair::names::Names;
 
 const STATION: &str = "tests/programs/scenes/xdp_station.c";
 /// The program's address.

@@ -11,8 +11,8 @@ use bench_pair::echo::Echo;
 
 use crate::beside::{self, CARD, CARD_FLAGS, VF, VF_FLAGS};
 use crate::echo;
-use crate::names::Names;
 use crate::rings;
+use bench_pair::names::Names;
 
 /// Longer than anybody looks for more.
 const SILENCE: Duration = Duration::from_millis(100);

@@ -71,7 +71,7 @@ impl System {
         let mut machine =
             machine_plan::machine(&flags, &plan, &state).map_err(|error| text(&error))?;
         if self.is_linux() {
-            machine.kernel = Kernel::with(flags.nic).file();
+            machine.kernel = Kernel::with(&flags).file();
         }
         if self == Self::Unmitigated {
             machine.command_line += " mitigations=off";
@@ -102,7 +102,7 @@ impl System {
         line.extend(args);
         let mut flags = RunFlags::of_line(line)?;
         if self.is_linux() {
-            let additions = Kernel::with(flags.nic).additions();
+            let additions = Kernel::with(&flags).additions();
             flags.program.add.extend(additions);
         }
         Ok(flags)

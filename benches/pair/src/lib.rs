@@ -15,6 +15,7 @@ pub mod counter;
 pub mod echo;
 mod guest;
 mod linux;
+pub mod names;
 mod one_cpu;
 pub mod page;
 mod program;

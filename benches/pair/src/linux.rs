@@ -3,22 +3,25 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cli::flags::{Addition, NicFlag};
+use cli::flags::{Addition, NicFlag, RunFlags};
 
 /// One of Debian's kernels, all of one version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kernel {
     /// The one for clouds: small, and of our cards it knows the paravirtual one only.
     Cloud,
+    /// The same with the module for paravirtual disks; those of NVMe it knows without.
+    Disk,
     /// The one for PCs.
     Generic,
 }
 
 impl Kernel {
-    /// The kernel that drives the card.
-    pub(crate) fn with(nic: NicFlag) -> Self {
-        match nic {
-            NicFlag::Virtio => Self::Cloud,
+    /// The kernel that drives the machine's card and its disks, if it has any.
+    pub(crate) fn with(flags: &RunFlags) -> Self {
+        match flags.nic {
+            NicFlag::Virtio if flags.disk.is_empty() => Self::Cloud,
+            NicFlag::Virtio => Self::Disk,
             NicFlag::E1000 | NicFlag::Igb => Self::Generic,
         }
     }
@@ -50,6 +53,7 @@ impl Kernel {
     fn name(self) -> &'static str {
         match self {
             Self::Cloud => "cloud",
+            Self::Disk => "disk",
             Self::Generic => "generic",
         }
     }
@@ -57,6 +61,7 @@ impl Kernel {
     fn folder(self) -> &'static Path {
         Path::new(match self {
             Self::Cloud => "build/linux",
+            Self::Disk => "build/linux-disk",
             Self::Generic => "build/linux-generic",
         })
     }

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpStream;
 use std::path::Path;
 
-use bench_pair::Guest;
+use crate::Guest;
 use qemu::Symbols;
 
 /// Where the kernel's half of the addresses begins, in both systems.

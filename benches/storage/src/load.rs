@@ -1,0 +1,98 @@
+//! What fio is told to do.
+
+/// A row of counted transfers.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// fio's name for the API.
+    pub engine: &'static str,
+    /// `randread` or `randwrite`.
+    pub pattern: &'static str,
+    /// Transfers under way at a time.
+    pub depth: u32,
+    /// More of fio's options.
+    pub more: &'static str,
+}
+
+const fn load(engine: &'static str, pattern: &'static str, depth: u32) -> Load {
+    Load {
+        engine,
+        pattern,
+        depth,
+        more: "",
+    }
+}
+
+/// The rows on a disk itself.
+pub const DIRECT: [Load; 12] = [
+    load("psync", "randread", 1),
+    load("psync", "randwrite", 1),
+    load("libaio", "randread", 1),
+    load("libaio", "randwrite", 1),
+    load("libaio", "randread", 32),
+    load("libaio", "randwrite", 32),
+    load("io_uring", "randread", 1),
+    load("io_uring", "randwrite", 1),
+    load("io_uring", "randread", 32),
+    load("io_uring", "randwrite", 32),
+    registered("randread"),
+    registered("randwrite"),
+];
+
+const fn registered(pattern: &'static str) -> Load {
+    Load {
+        more: " --fixedbufs=1 --registerfiles=1",
+        ..load("io_uring", pattern, 32)
+    }
+}
+
+impl Load {
+    /// Its name in the table.
+    pub fn name(&self) -> String {
+        let api = match (self.engine, self.more) {
+            ("psync", _) => "`pread`/`pwrite`",
+            ("libaio", _) => "`io_submit`",
+            (_, "") => "`io_uring`",
+            _ => "`io_uring`, registered buffers and file",
+        };
+        let what = match self.pattern {
+            "randread" => "read",
+            _ => "write",
+        };
+        format!("{api}, {what}, depth {}", self.depth)
+    }
+
+    /// The command for so many transfers.
+    ///
+    /// Of depth 32 eight are handed over at once and eight are taken, as programs do that have so
+    /// many; one by one, depth would save nobody anything.
+    pub fn command(&self, transfers: u32) -> String {
+        let batch = match self.depth {
+            1 => String::new(),
+            _ => " --iodepth_batch_submit=8 --iodepth_batch_complete_min=8 --iodepth_batch_complete_max=8".into(),
+        };
+        format!(
+            "{COMMON} --filename=/dev/vda --direct=1 --size=64m --bs=4k --rw={} --ioengine={} --iodepth={}{batch}{} --number_ios={transfers}",
+            self.pattern, self.engine, self.depth, self.more
+        )
+    }
+}
+
+/// What fio shall not spend instructions on.
+const COMMON: &str = "fio --name=it --minimal --thread --gtod_reduce=1 --norandommap --randrepeat=1 --random_generator=lfsr";
+
+/// Appends of 4 KiB to a file, each followed by fsync(2).
+pub fn appends(count: u32) -> String {
+    format!(
+        "rm -f /mnt/log; {COMMON} --filename=/mnt/log --ioengine=sync --rw=write --bs=4k --size=64m --fallocate=none --fsync=1 --number_ios={count}"
+    )
+}
+
+/// A file of ext4 from its beginning to its end, buffered; `pattern` is `read` or `write`.
+pub fn sequential(pattern: &str) -> String {
+    format!(
+        "{COMMON} --filename=/mnt/big --ioengine=sync --rw={pattern} --bs=128k --size={SEQUENTIAL_MIB}m --end_fsync=1 --invalidate=0"
+    )
+}
+
+/// MiB of that file.
+pub const SEQUENTIAL_MIB: u32 = 64;
