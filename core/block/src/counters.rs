@@ -78,18 +78,27 @@ impl Counters {
         }
     }
 
-    pub(crate) fn begin(&mut self, now: Instant) {
+    /// A request begins.
+    pub fn begin(&mut self, now: Instant) {
         self.pass(now);
         self.under_way += 1;
     }
 
-    pub(crate) fn end(&mut self, kind: Kind, sectors: u64, begun: Instant, now: Instant) {
+    /// One that began then is over.
+    pub fn end(&mut self, kind: Kind, sectors: u64, begun: Instant, now: Instant) {
         self.pass(now);
         self.under_way = self.under_way.saturating_sub(1);
         let tally = self.tally_mut(kind);
         tally.requests += 1;
         tally.sectors += sectors;
         tally.waited_ns += now.since(begun).as_nanos();
+    }
+
+    /// They as of now.
+    pub fn at(&self, now: Instant) -> Self {
+        let mut counters = *self;
+        counters.pass(now);
+        counters
     }
 
     pub(crate) fn pass(&mut self, now: Instant) {

@@ -50,7 +50,7 @@ pub use limits::{Bulk, Cache, Limits};
 pub use order::{Durable, Flushed, Order, Written};
 pub use queue::{Admitted, Queue, REQUESTS_MAX, RETRIES_MAX, TIMEOUT};
 pub use request::{
-    Completion, Done, Durability, Failure, Operation, Request, SectorRange, Sectors,
+    Completion, Done, Durability, Failure, Keep, Operation, Request, SectorRange, Sectors,
 };
 
 /// What disks count in, whatever the size of their blocks.

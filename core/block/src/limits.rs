@@ -133,8 +133,9 @@ impl Limits {
         if end > self.sectors {
             return Err(Failure::OutOfRange);
         }
-        let whole = |sectors: u64| sectors.is_multiple_of(sectors_of(self.block_bytes));
-        match whole(range.first) && whole(range.count) {
+        // A power of two.
+        let inside = sectors_of(self.block_bytes) - 1;
+        match (range.first | range.count) & inside == 0 {
             true => Ok(()),
             false => Err(Failure::Misaligned),
         }

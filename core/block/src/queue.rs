@@ -2,23 +2,21 @@
 
 mod recovery;
 mod under_way;
+mod wire;
 
-use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
-use alloc::vec;
 use alloc::vec::Vec;
 
 use base::{Duration, Instant};
-use hal::Span;
 
-use crate::channel::{Channel, Command, SubmitError, Tag, Verdict};
+use crate::channel::{Channel, Tag, Verdict};
 use crate::counters::{Counters, Kind};
 use crate::limits::Limits;
 use crate::order::Order;
-use crate::request::{Completion, Failure, Operation, Request, SectorRange};
-use crate::split;
-use under_way::{Phase, UnderWay};
+use crate::request::{Completion, Failure, Keep, Operation, Request};
+use under_way::UnderWay;
+use wire::{Advance, Wire};
 
 /// Requests on their way through one queue at most, those that wait for a place at the device
 /// among them.
@@ -32,7 +30,7 @@ pub const RETRIES_MAX: u8 = 2;
 #[derive(Debug)]
 #[must_use]
 pub enum Admitted<K> {
-    /// It is on its way.
+    /// It is on its way; the device sees it with the next [`Queue::publish`].
     UnderWay,
     /// It is over already.
     Ended(Completion<K>),
@@ -40,58 +38,39 @@ pub enum Admitted<K> {
     Full(Request<K>),
 }
 
-/// How far sending got.
-enum Sent {
-    /// Nothing of it waits.
-    All,
-    /// The device takes no more.
-    Full,
-}
-
 /// Requests on their way to one queue of a device; `K` is what comes with each.
 pub struct Queue<K, C> {
-    channel: C,
-    limits: Limits,
-    order: Arc<Order>,
+    wire: Wire<C>,
     requests: Vec<Option<UnderWay<K>>>,
     free: Vec<u16>,
-    /// The request of each command that the device has.
-    owners: Box<[Option<u16>]>,
     /// Requests of which the device has not got all, first come first served.
     waiting: VecDeque<u16>,
-    /// The memory of the command that is just being made.
-    pieces: Vec<Span>,
-    is_broken: bool,
     counters: Counters,
 }
 
-impl<K, C: Channel> Queue<K, C> {
+impl<K: Keep, C: Channel> Queue<K, C> {
     /// Of a device with these limits, which were checked, whose completed writes `order` counts.
     pub fn new(channel: C, limits: Limits, order: Arc<Order>) -> Self {
-        let owners = vec![None; usize::from(channel.depth())].into_boxed_slice();
         Self {
-            channel,
-            limits,
-            order,
+            wire: Wire::new(channel, limits, order),
             requests: (0..REQUESTS_MAX).map(|_| None).collect(),
             free: (0..REQUESTS_MAX as u16).rev().collect(),
-            owners,
             waiting: VecDeque::with_capacity(REQUESTS_MAX),
-            pieces: Vec::with_capacity(limits.segments_max.into()),
-            is_broken: false,
             counters: Counters::default(),
         }
     }
 
     /// The device's shape has changed.
     pub fn set_limits(&mut self, limits: Limits) {
-        self.limits = limits;
+        self.wire.limits = limits;
     }
 
     /// What it has done by now.
     pub fn counters(&mut self, now: Instant) -> Counters {
         self.counters.pass(now);
-        self.counters
+        let mut counters = self.counters;
+        counters.commands = self.wire.commands;
+        counters
     }
 
     /// Whether there is room for one more request.
@@ -99,48 +78,60 @@ impl<K, C: Channel> Queue<K, C> {
         !self.free.is_empty()
     }
 
-    /// Takes a request and sends as much of it as the device takes.
+    /// Takes a request and hands the device as much of it as that takes.
     pub fn submit(&mut self, request: Request<K>, now: Instant) -> Admitted<K> {
         if let Err(failure) = self.check(&request) {
-            return ended(request, Err(failure));
+            return ended(request, Err(failure), now);
         }
         if let Some(done) = self.nothing_to_do(&request) {
-            return ended(request, Ok(done));
+            return ended(request, Ok(done), now);
         }
         let Some(index) = self.free.pop() else {
             return Admitted::Full(request);
         };
         self.counters.begin(now);
-        let way = UnderWay::new(request, now);
-        let ended = self.go_on(index, way, now);
-        self.channel.publish();
+        if let Some(place) = self.requests.get_mut(usize::from(index)) {
+            *place = Some(UnderWay::new(request, now));
+        }
+        let ended = self.go_on(index, now);
         ended.map_or(Admitted::UnderWay, Admitted::Ended)
+    }
+
+    /// Shows the device what was handed in: several requests cost one doorbell.
+    #[inline]
+    pub fn publish(&mut self) {
+        self.wire.publish();
     }
 
     /// Hands what has ended to `sink`, sends what waits, and asks for the next interrupt.
     pub fn complete(&mut self, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
-        while !self.is_broken {
+        while !self.wire.is_broken {
             loop {
-                match self.channel.complete() {
+                match self.wire.channel.complete() {
                     Ok(Some((tag, verdict))) => {
-                        self.finish_command(tag, verdict, now).map(&mut *sink);
+                        if let Some(completion) = self.finish_command(tag, verdict, now) {
+                            sink(completion);
+                        }
                     }
                     Ok(None) => break,
                     Err(_) => {
-                        self.is_broken = true;
+                        self.wire.is_broken = true;
                         return;
                     }
                 }
             }
-            self.send_waiting(now, sink);
-            if !self.channel.arm() {
+            if !self.waiting.is_empty() {
+                self.send_waiting(now, sink);
+            }
+            self.wire.publish();
+            if !self.wire.channel.arm() {
                 return;
             }
         }
     }
 
     fn check(&self, request: &Request<K>) -> Result<(), Failure> {
-        let limits = &self.limits;
+        let limits = &self.wire.limits;
         if request.operation.changes() && limits.is_read_only {
             return Err(Failure::ReadOnly);
         }
@@ -149,7 +140,8 @@ impl<K, C: Channel> Queue<K, C> {
             Operation::WriteZeroes { .. } => limits.zeroes,
             Operation::Flush => return Ok(()),
             Operation::Read | Operation::Write(_) => {
-                let bytes: u64 = request.spans.iter().map(|span| u64::from(span.len())).sum();
+                let spans = request.keep.spans().iter();
+                let bytes: u64 = spans.map(|span| u64::from(span.len())).sum();
                 return match bytes == request.sectors.bytes() {
                     true => limits.check_range(request.sectors),
                     false => Err(Failure::Misaligned),
@@ -161,102 +153,16 @@ impl<K, C: Channel> Queue<K, C> {
     }
 
     /// Sends more of a request, and sees whether it is over.
-    fn go_on(&mut self, index: u16, mut way: UnderWay<K>, now: Instant) -> Option<Completion<K>> {
-        loop {
-            if let Sent::Full = self.send(index, &mut way) {
-                way.is_waiting = true;
+    fn go_on(&mut self, index: u16, now: Instant) -> Option<Completion<K>> {
+        let way = self.requests.get_mut(usize::from(index))?.as_mut()?;
+        match self.wire.advance(index, way) {
+            Advance::UnderWay => None,
+            Advance::NoRoom => {
                 self.waiting.push_back(index);
-                break;
+                None
             }
-            if way.commands != 0 || self.is_broken {
-                break;
-            }
-            match way.next_phase(&self.limits, &self.order) {
-                Some(phase) => way.phase = phase,
-                None => return Some(self.end(index, way, now)),
-            }
+            Advance::Over => self.end(index, now),
         }
-        self.put(index, way);
-        None
-    }
-
-    /// Sends commands until all are sent or the device takes no more.
-    fn send(&mut self, index: u16, way: &mut UnderWay<K>) -> Sent {
-        while way.failure.is_none() && !self.is_broken {
-            let before = way.cursor;
-            let command = match way.phase {
-                Phase::Transfer => self.cut(way),
-                Phase::Flush => Ok(Some((Operation::Flush, SectorRange::default()))),
-                Phase::Flushing(_) => Ok(None),
-            };
-            let told = match command {
-                Err(failure) => {
-                    way.failure = Some(failure);
-                    return Sent::All;
-                }
-                Ok(None) => return Sent::All,
-                Ok(Some((operation, sectors))) => {
-                    if let Phase::Flush = way.phase {
-                        way.phase = Phase::Flushing(self.order.flush_begins());
-                    }
-                    self.tell(index, operation, sectors)
-                }
-            };
-            match told {
-                Ok(()) => way.commands += 1,
-                Err(error) => {
-                    way.unsend(before);
-                    match error {
-                        SubmitError::Full => return Sent::Full,
-                        SubmitError::TooLarge => way.failure = Some(Failure::Misaligned),
-                        SubmitError::Broken => self.is_broken = true,
-                    }
-                }
-            }
-        }
-        Sent::All
-    }
-
-    /// The next command of a transfer, whose memory then stands in `pieces`.
-    fn cut(&mut self, way: &mut UnderWay<K>) -> Result<Option<(Operation, SectorRange)>, Failure> {
-        let Request {
-            operation,
-            sectors,
-            spans,
-            ..
-        } = &way.request;
-        let pieces = &mut self.pieces;
-        let next = split::next(
-            &self.limits,
-            *operation,
-            *sectors,
-            spans,
-            &mut way.cursor,
-            pieces,
-        )?;
-        Ok(next.map(|sectors| (way.told_operation(&self.limits), sectors)))
-    }
-
-    fn tell(
-        &mut self,
-        index: u16,
-        operation: Operation,
-        sectors: SectorRange,
-    ) -> Result<(), SubmitError> {
-        let spans = match operation.has_data() {
-            true => &self.pieces[..],
-            false => &[],
-        };
-        let command = Command {
-            operation,
-            sectors,
-            spans,
-        };
-        let tag = self.channel.submit(&command)?;
-        let owner = self.owners.get_mut(usize::from(tag.0));
-        *owner.ok_or(SubmitError::Broken)? = Some(index);
-        self.counters.commands += 1;
-        Ok(())
     }
 
     fn finish_command(
@@ -265,28 +171,26 @@ impl<K, C: Channel> Queue<K, C> {
         verdict: Verdict,
         now: Instant,
     ) -> Option<Completion<K>> {
-        let index = self.owners.get_mut(usize::from(tag.0))?.take()?;
-        let mut way = self.take(index)?;
+        let index = self.wire.take_owner(tag)?;
+        let way = self.requests.get_mut(usize::from(index))?.as_mut()?;
         way.commands -= 1;
         way.note(verdict);
-        if way.commands != 0 || way.is_waiting {
-            self.put(index, way);
-            return None;
+        match way.commands != 0 || way.is_waiting {
+            true => None,
+            false => self.go_on(index, now),
         }
-        let ended = self.go_on(index, way, now);
-        self.channel.publish();
-        ended
     }
 
     fn send_waiting(&mut self, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
         // Each goes at most once: one that still does not fit stands at the end again, alone or
         // behind others that do not fit either.
         while let Some(index) = self.waiting.pop_front() {
-            let Some(mut way) = self.take(index) else {
+            let way = self.requests.get_mut(usize::from(index));
+            let Some(way) = way.and_then(Option::as_mut) else {
                 continue;
             };
             way.is_waiting = false;
-            match self.go_on(index, way, now) {
+            match self.go_on(index, now) {
                 Some(completion) => sink(completion),
                 None if self.waiting.back() == Some(&index) => {
                     self.waiting.rotate_right(1);
@@ -295,38 +199,35 @@ impl<K, C: Channel> Queue<K, C> {
                 None => {}
             }
         }
-        self.channel.publish();
     }
 
     /// The request is over.
-    fn end(&mut self, index: u16, way: UnderWay<K>, now: Instant) -> Completion<K> {
+    fn end(&mut self, index: u16, now: Instant) -> Option<Completion<K>> {
+        let way = self.requests.get_mut(usize::from(index))?.take()?;
         self.free.push(index);
         let kind = Kind::of(way.request.operation);
         self.counters
             .end(kind, way.request.sectors.count, way.begun, now);
-        let completion = way.into_completion(&self.order);
+        let completion = way.into_completion(&self.wire.order);
         match completion.result {
             Err(Failure::TimedOut | Failure::Gone) => self.counters.timed_out += 1,
             Err(_) => self.counters.failed += 1,
             Ok(_) => {}
         }
-        completion
-    }
-
-    fn take(&mut self, index: u16) -> Option<UnderWay<K>> {
-        self.requests.get_mut(usize::from(index))?.take()
-    }
-
-    fn put(&mut self, index: u16, way: UnderWay<K>) {
-        if let Some(place) = self.requests.get_mut(usize::from(index)) {
-            *place = Some(way);
-        }
+        Some(completion)
     }
 }
 
-fn ended<K>(request: Request<K>, result: Result<crate::Done, Failure>) -> Admitted<K> {
+fn ended<K>(
+    request: Request<K>,
+    result: Result<crate::Done, Failure>,
+    now: Instant,
+) -> Admitted<K> {
     Admitted::Ended(Completion {
         result,
+        operation: request.operation,
+        sectors: request.sectors,
+        begun: now,
         keep: request.keep,
     })
 }

@@ -1,7 +1,6 @@
 //! What is asked of a disk, and how it ends.
 
-use alloc::vec::Vec;
-
+use base::Instant;
 use hal::Span;
 
 use crate::order::{Durable, Flushed, Written};
@@ -69,6 +68,13 @@ impl Operation {
     }
 }
 
+/// What comes with a request and is handed back with its end: the memory, what keeps that alive, and
+/// who waits.
+pub trait Keep {
+    /// The memory, in order; nothing for what moves none. The same at each call.
+    fn spans(&self) -> &[Span];
+}
+
 /// What somebody asks for.
 #[derive(Debug)]
 pub struct Request<K> {
@@ -76,9 +82,7 @@ pub struct Request<K> {
     pub operation: Operation,
     /// Where; nothing for a flush.
     pub sectors: SectorRange,
-    /// The memory, in order; nothing for what moves none.
-    pub spans: Vec<Span>,
-    /// What keeps that memory alive, and who waits. Handed back with the outcome.
+    /// Its memory, and who waits.
     pub keep: K,
 }
 
@@ -122,6 +126,12 @@ pub enum Failure {
 pub struct Completion<K> {
     /// What was done, or why it was not.
     pub result: Result<Done, Failure>,
+    /// What was asked for, and where.
+    pub operation: Operation,
+    /// See `operation`.
+    pub sectors: SectorRange,
+    /// When it was handed in.
+    pub begun: Instant,
     /// What came with the request.
     pub keep: K,
 }

@@ -21,6 +21,30 @@ pub struct Cursor {
     offset: u32,
 }
 
+impl Cursor {
+    /// Whether nothing has been cut.
+    pub(crate) fn is_at_start(&self) -> bool {
+        self.sectors == 0
+    }
+}
+
+/// Whether a transfer is one command as it is, as most are: one piece of memory that the limits allow.
+pub(crate) fn is_one_command(limits: &Limits, range: SectorRange, spans: &[Span]) -> bool {
+    let [span] = spans else {
+        return false;
+    };
+    let bytes = u64::from(span.len());
+    let end = span.addr().0 + bytes;
+    range.count != 0
+        && bytes <= u64::from(limits.segment_bytes_max.min(limits.command_bytes_max))
+        && bytes == range.bytes()
+        && is_aligned(limits, *span)
+        && range.count <= up_to_chunk(limits, range.first)
+        && limits
+            .segment_boundary
+            .is_none_or(|boundary| span.addr().0 / boundary == (end - 1) / boundary)
+}
+
 /// The next command's sectors; its pieces of memory are put into `pieces`. `None` at the end.
 ///
 /// Errors: `Misaligned` where no cut keeps to the limits.

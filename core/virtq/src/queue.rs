@@ -184,6 +184,7 @@ impl Queue {
 
     /// Adds a chain that takes one descriptor however many parts it has: the parts stand
     /// in a table beside the ring. Costs the device one more fetch.
+    #[inline]
     pub fn add_indirect(
         &mut self,
         parts: impl IntoIterator<Item = Part>,
@@ -198,24 +199,27 @@ impl Queue {
         let tables = self.tables.as_ref().ok_or(AddError::TooManyParts)?;
         let base = usize::from(head) * usize::from(self.indirect_parts) * DESC_BYTES;
         let (mut count, mut room) = (0u16, 0u32);
-        let mut parts = parts.into_iter().peekable();
-        while let Some(part) = parts.next() {
+        let mut parts = parts.into_iter();
+        let mut part = parts.next().ok_or(AddError::Empty)?;
+        loop {
             if count == self.indirect_parts {
                 return Err(AddError::TooManyParts);
             }
             let (span, access, writable) = part.unpack();
             room = room.saturating_add(writable);
-            let more = if parts.peek().is_some() { DESC_NEXT } else { 0 };
+            let following = parts.next();
+            let more = if following.is_some() { DESC_NEXT } else { 0 };
             let at = base + usize::from(count) * DESC_BYTES;
             write_descriptor(tables, at, span, access | more, count + 1);
             count += 1;
+            match following {
+                Some(following) => part = following,
+                None => break,
+            }
         }
         let table = tables
             .dev_addr(base, usize::from(count) * DESC_BYTES)
             .ok_or(AddError::Empty)?;
-        if count == 0 {
-            return Err(AddError::Empty);
-        }
         self.rings.write_descriptor(head, table, DESC_INDIRECT, 0);
         Ok(self.commit(1, head, room))
     }

@@ -40,6 +40,15 @@ impl BlkQueue {
                 Part::Read(span)
             }
         };
+        // Most commands are these three parts.
+        if let ([span], None, 1..) = (command.spans, around.range, self.queue.indirect_parts()) {
+            let parts = [
+                Part::Read(around.header),
+                data(*span),
+                Part::Write(around.status),
+            ];
+            return self.queue.add_indirect(parts);
+        }
         let parts = core::iter::once(Part::Read(around.header))
             .chain(around.range.map(Part::Read))
             .chain(command.spans.iter().copied().map(data))

@@ -34,9 +34,12 @@ const STATUS: usize = 32;
 pub(crate) struct Slots {
     memory: DmaBuf<WriteBack, Shared>,
     free: Vec<u16>,
+    /// Of each slot, with its range.
+    places: Vec<Around>,
 }
 
 /// What the device is told besides memory.
+#[derive(Clone, Copy)]
 pub(crate) struct Around {
     pub header: Span,
     /// Of a command without data.
@@ -48,9 +51,13 @@ impl Slots {
     pub(crate) fn new(memory: &impl DmaSource, count: u16) -> Option<Self> {
         let bytes = usize::from(count) * SLOT_BYTES;
         let memory: DmaBuf = memory.dma_alloc(&DmaRequest::new(bytes, SLOT_BYTES)).ok()?;
+        let memory = memory.share();
+        let places = (0..count).map(|slot| around(&memory, usize::from(slot) * SLOT_BYTES));
+        let places = places.collect::<Option<_>>()?;
         Some(Self {
-            memory: memory.share(),
+            memory,
             free: (0..count).rev().collect(),
+            places,
         })
     }
 
@@ -81,20 +88,9 @@ impl Slots {
             self.memory.write_u32(at + RANGE + 12, flags);
         }
         self.memory.write_u16(at + STATUS, SILENCE);
-        let around = self.around(at, flags.is_some());
-        if around.is_none() {
-            self.free.push(tag);
-        }
-        Some((Tag(tag), around?))
-    }
-
-    fn around(&self, at: usize, has_range: bool) -> Option<Around> {
-        let range = self.memory.dev_addr(at + RANGE, RANGE_BYTES);
-        Some(Around {
-            header: self.memory.dev_addr(at, HEADER_BYTES)?,
-            range: range.filter(|_| has_range),
-            status: self.memory.dev_addr(at + STATUS, 1)?,
-        })
+        let place = *self.places.get(usize::from(tag))?;
+        let range = place.range.filter(|_| flags.is_some());
+        Some((Tag(tag), Around { range, ..place }))
     }
 
     /// The command has ended: what the device said, whatever that is.
@@ -120,4 +116,13 @@ impl Slots {
     pub(crate) fn retire(&mut self) {
         self.memory.retire();
     }
+}
+
+/// Where the device finds the parts of the slot at `at`.
+fn around(memory: &DmaBuf<WriteBack, Shared>, at: usize) -> Option<Around> {
+    Some(Around {
+        header: memory.dev_addr(at, HEADER_BYTES)?,
+        range: memory.dev_addr(at + RANGE, RANGE_BYTES),
+        status: memory.dev_addr(at + STATUS, 1)?,
+    })
 }

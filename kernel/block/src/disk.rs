@@ -1,20 +1,22 @@
 //! A disk: its queues, and how a thread's request goes through one of them.
 
 use alloc::boxed::Box;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
 use block::{Admitted, ChannelBox, Completion, Control, Counters, Done, Failure, Limits};
 use block::{Operation, Order, Parts, Queue, Request, SectorRange, TIMEOUT};
-use hal::Span;
+use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Spin;
-use sync::{Error, Mutex, Result, Wait, WaitQueue};
+use sync::{Mutex, Result, Wait, WaitQueue};
 
+use crate::bio::{Bio, Ended, Pool};
+use crate::failure::error_of;
 use crate::nodes::{Family, Identity};
-use crate::outcome::{Ended, Keep, Memory, Outcome};
+use crate::outcome::Outcome;
 use crate::partition::Partition;
 
 /// A thread looks at its request so much later than it is due.
@@ -22,9 +24,22 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// One queue of a device.
 pub(crate) struct Lane {
-    pub queue: Spin<Queue<Keep, ChannelBox>>,
+    pub queue: Spin<Queue<Box<Bio>, ChannelBox>>,
+    pub idle: Pool,
     /// Threads that wait for room in it.
     room: WaitQueue,
+    /// It has requests that the device does not know of.
+    is_unseen: AtomicBool,
+}
+
+impl Lane {
+    /// Waits until there is room for one more request, but not for long.
+    fn wait_for_room(&self) {
+        let has_room = || self.queue.lock().has_room().then_some(());
+        let soon = mach::time::now() + GRACE;
+        // Without room by then the next look comes anyway.
+        let _ = self.room.wait(Wait::UNINTERRUPTIBLE.until(soon), has_room);
+    }
 }
 
 /// A disk.
@@ -35,6 +50,9 @@ pub struct Disk {
     pub(crate) control: Mutex<Box<dyn Control + Send>>,
     pub(crate) memory: DmaMemory,
     limits: Spin<Limits>,
+    /// Of the limits; a device whose blocks change their size is not started again.
+    block_bytes: u32,
+    sectors: AtomicU64,
     /// By their numbers.
     pub(crate) partitions: Spin<Vec<Arc<Partition>>>,
     /// Held by who writes through pages of the kernel's.
@@ -45,6 +63,9 @@ pub struct Disk {
     pub(crate) is_stuck: AtomicBool,
     /// The device could not be started anew.
     pub(crate) is_gone: AtomicBool,
+    /// A timer looks after what no thread waits for.
+    pub(crate) is_watched: AtomicBool,
+    pub(crate) me: Weak<Self>,
 }
 
 impl Disk {
@@ -57,20 +78,26 @@ impl Disk {
         let (limits, order) = (parts.control.limits(), Arc::new(Order::new()));
         let lane = |channel| Lane {
             queue: Spin::new(Queue::new(channel, limits, order.clone())),
+            idle: Pool::new(),
             room: WaitQueue::new(),
+            is_unseen: AtomicBool::new(false),
         };
-        let disk = Arc::new(Self {
+        let disk = Arc::new_cyclic(|me| Self {
             number,
             identity,
             lanes: parts.channels.into_iter().map(lane).collect(),
             control: Mutex::new(parts.control),
             memory,
             limits: Spin::new(limits),
+            block_bytes: limits.block_bytes,
+            sectors: AtomicU64::new(limits.sectors),
             partitions: Spin::new(Vec::new()),
             buffered: Mutex::new(()),
             flush_failures: AtomicU64::new(0),
             is_stuck: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
+            is_watched: AtomicBool::new(false),
+            me: me.clone(),
         });
         // Asks for the first interrupt.
         disk.complete();
@@ -117,6 +144,16 @@ impl Disk {
         *self.limits.lock()
     }
 
+    /// Bytes of a block.
+    pub(crate) fn block_bytes(&self) -> u32 {
+        self.block_bytes
+    }
+
+    /// Its size, as last heard.
+    pub(crate) fn sectors(&self) -> u64 {
+        self.sectors.load(Ordering::Relaxed)
+    }
+
     /// Its partitions, by their numbers.
     pub fn partitions(&self) -> Vec<Arc<Partition>> {
         self.partitions.lock().clone()
@@ -134,11 +171,31 @@ impl Disk {
     /// Asks the device for its size, which may have changed.
     pub(crate) fn refresh(&self) -> Limits {
         let mut control = self.control.lock();
+        self.refresh_by(&mut **control)
+    }
+
+    /// The same where nobody may wait: who is at `control` now asks by himself, or starts the device anew.
+    pub(crate) fn note_size(&self) {
+        if let Some(mut control) = self.control.try_lock() {
+            let before = self.sectors();
+            let limits = self.refresh_by(&mut **control);
+            if limits.sectors != before {
+                klog!(
+                    "disk {} sectors={} (before: {before})",
+                    self.name(),
+                    limits.sectors
+                );
+            }
+        }
+    }
+
+    fn refresh_by(&self, control: &mut (dyn Control + Send)) -> Limits {
         let limits = control.refresh();
         for lane in &self.lanes {
             lane.queue.lock().set_limits(limits);
         }
         *self.limits.lock() = limits;
+        self.sectors.store(limits.sectors, Ordering::Relaxed);
         limits
     }
 
@@ -147,9 +204,9 @@ impl Disk {
         let now = mach::time::now();
         for lane in &self.lanes {
             let mut queue = lane.queue.lock();
-            queue.complete(now, &mut hand_out);
+            queue.complete(now, &mut |completion| lane.idle.hand_out(completion));
             if queue.is_broken() && !self.is_stuck.swap(true, Ordering::AcqRel) {
-                queue.keeps().for_each(|keep| keep.outcome.wake());
+                queue.keeps().for_each(|bio| bio.outcome.wake());
             }
             drop(queue);
             lane.room.wake_all();
@@ -158,7 +215,8 @@ impl Disk {
 
     /// Does what needs no memory.
     pub(crate) fn command(&self, operation: Operation, sectors: SectorRange) -> Result<Done> {
-        let (result, _) = self.run(operation, sectors, Vec::new(), Memory::Nothing);
+        let (result, bio) = self.run(operation, sectors, self.bio()?);
+        self.give(bio);
         result.map_err(error_of)
     }
 
@@ -176,60 +234,120 @@ impl Disk {
         self.flush_failures.load(Ordering::Acquire)
     }
 
+    /// An empty request.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub(crate) fn bio(&self) -> Result<Box<Bio>> {
+        self.lane().idle.take()
+    }
+
+    /// One that is not needed any more.
+    pub(crate) fn give(&self, bio: Box<Bio>) {
+        self.lane().idle.give(bio);
+    }
+
     /// Sends a request and sleeps until it is over, whatever signals come.
-    pub(crate) fn run(
-        &self,
-        operation: Operation,
-        sectors: SectorRange,
-        spans: Vec<Span>,
-        memory: Memory,
-    ) -> Ended {
-        let outcome = Arc::new(Outcome::default());
+    pub(crate) fn run(&self, operation: Operation, sectors: SectorRange, bio: Box<Bio>) -> Ended {
+        let outcome = bio.outcome.clone();
+        outcome.prepare();
         let mut request = Request {
             operation,
             sectors,
-            spans,
-            keep: Keep {
-                outcome: outcome.clone(),
-                memory,
-            },
+            keep: bio,
         };
         let lane = self.lane();
         loop {
             if self.is_gone.load(Ordering::Acquire) {
-                return (Err(Failure::Gone), request.keep.memory);
+                return (Err(Failure::Gone), request.keep);
             }
-            let admitted = lane.queue.lock().submit(request, mach::time::now());
+            let admitted = {
+                let mut queue = lane.queue.lock();
+                let admitted = queue.submit(request, mach::time::now());
+                queue.publish();
+                admitted
+            };
             match admitted {
                 Admitted::UnderWay => return self.wait(&outcome),
-                Admitted::Ended(Completion { result, keep }) => return (result, keep.memory),
+                Admitted::Ended(Completion { result, keep, .. }) => return (result, keep),
                 Admitted::Full(back) => request = back,
             }
-            let has_room = || lane.queue.lock().has_room().then_some(());
-            let soon = mach::time::now() + GRACE;
-            // Without room by then the next look comes anyway.
-            let _ = lane.room.wait(Wait::UNINTERRUPTIBLE.until(soon), has_room);
+            lane.wait_for_room();
+        }
+    }
+
+    /// Hands in a request whose end is told to somebody; the device sees it with the next
+    /// [`send_begun`](Self::send_begun), or when there is no room for more, which is waited for. It comes
+    /// back if the disk is gone.
+    pub(crate) fn begin(
+        &self,
+        operation: Operation,
+        sectors: SectorRange,
+        bio: Box<Bio>,
+    ) -> core::result::Result<(), Box<Bio>> {
+        let lane = self.lane();
+        let mut request = Request {
+            operation,
+            sectors,
+            keep: bio,
+        };
+        loop {
+            if self.is_gone.load(Ordering::Acquire) {
+                return Err(request.keep);
+            }
+            let admitted = {
+                let mut queue = lane.queue.lock();
+                lane.is_unseen.store(true, Ordering::Relaxed);
+                queue.submit(request, mach::time::now())
+            };
+            match admitted {
+                Admitted::UnderWay => {
+                    self.watch();
+                    return Ok(());
+                }
+                Admitted::Ended(completion) => {
+                    lane.idle.hand_out(completion);
+                    return Ok(());
+                }
+                Admitted::Full(back) => request = back,
+            }
+            self.send_begun();
+            lane.wait_for_room();
+        }
+    }
+
+    /// Shows the device what was begun.
+    pub(crate) fn send_begun(&self) {
+        for lane in &self.lanes {
+            if lane.is_unseen.load(Ordering::Relaxed) {
+                let mut queue = lane.queue.lock();
+                lane.is_unseen.store(false, Ordering::Relaxed);
+                queue.publish();
+            }
         }
     }
 
     /// The queue of this CPU, or the one that it shares.
     fn lane(&self) -> &Lane {
+        let cpu = mach::cpu::id().0 as usize;
+        let number = match self.lanes.len() {
+            1 => 0,
+            lanes => cpu % lanes,
+        };
         // tidy: there is a queue at least, and the index is below their number.
-        &self.lanes[mach::cpu::id().0 as usize % self.lanes.len()]
+        &self.lanes[number]
     }
 
-    fn wait(&self, outcome: &Outcome) -> Ended {
+    fn wait(&self, outcome: &Outcome<Box<Bio>>) -> Ended {
         loop {
+            if let Some(ended) = outcome.take() {
+                return ended;
+            }
             let due = mach::time::now() + TIMEOUT + GRACE;
             let is_stuck = || self.is_stuck.load(Ordering::Acquire);
-            let look = || match outcome.take() {
-                Some(ended) => Some(Some(ended)),
-                None => is_stuck().then_some(None),
-            };
             let how = Wait::UNINTERRUPTIBLE.until(due);
-            match outcome.waiter().wait(how, look) {
-                Ok(Some(ended)) => return ended,
-                Ok(None) | Err(_) => self.recover(),
+            let parked = how.park_unless(|| outcome.is_there() || is_stuck());
+            if parked.is_err() || is_stuck() {
+                self.recover();
             }
         }
     }
@@ -240,24 +358,23 @@ impl Disk {
         &self,
         operation: Operation,
         sectors: SectorRange,
-        spans: Vec<Span>,
-        memory: Memory,
+        bio: Box<Bio>,
         until: Instant,
     ) -> Option<Ended> {
-        let outcome = Arc::new(Outcome::default());
-        let keep = Keep {
-            outcome: outcome.clone(),
-            memory,
-        };
+        let outcome = bio.outcome.clone();
         let request = Request {
             operation,
             sectors,
-            spans,
-            keep,
+            keep: bio,
         };
-        let admitted = self.lane().queue.lock().submit(request, mach::time::now());
-        if let Admitted::Ended(Completion { result, keep }) = admitted {
-            return Some((result, keep.memory));
+        let admitted = {
+            let mut queue = self.lane().queue.lock();
+            let admitted = queue.submit(request, mach::time::now());
+            queue.publish();
+            admitted
+        };
+        if let Admitted::Ended(Completion { result, keep, .. }) = admitted {
+            return Some((result, keep));
         }
         while mach::time::now() < until {
             self.complete();
@@ -267,22 +384,5 @@ impl Disk {
             core::hint::spin_loop();
         }
         None
-    }
-}
-
-/// Gives an end to the thread that waits for it.
-pub(crate) fn hand_out(completion: Completion<Keep>) {
-    let Completion { result, keep } = completion;
-    keep.outcome.fill((result, keep.memory));
-}
-
-/// What a program is told.
-pub(crate) fn error_of(failure: Failure) -> Error {
-    match failure {
-        Failure::Medium | Failure::TimedOut | Failure::Gone => Error::Io,
-        Failure::Unsupported => Error::Unsupported,
-        Failure::OutOfRange => Error::NoSpace,
-        Failure::Misaligned => Error::Invalid,
-        Failure::ReadOnly => Error::NotPermitted,
     }
 }

@@ -5,9 +5,10 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use block::{Durability, SECTOR_BYTES, SectorRange};
+use block::{Durability, Operation, SECTOR_BYTES, SectorRange};
 use mm::io::{Sink, Source, partial};
 use sync::{Error, Result};
+use vfs::file::transfer::Transfer;
 use vfs::file::{File, FileRef, OpenFile, StatusFlags};
 use vfs::{FileType, Metadata, device_number, device_parts};
 
@@ -61,7 +62,7 @@ impl DiskFile {
             Some(partition) => partition.sectors,
             None => SectorRange {
                 first: 0,
-                count: self.disk.limits().sectors,
+                count: self.disk.sectors(),
             },
         }
     }
@@ -83,10 +84,21 @@ impl DiskFile {
 
     /// Whether a direct transfer may be of these bytes.
     fn check_direct(&self, offset: u64, len: usize) -> Result<()> {
-        let block = u64::from(self.disk.limits().block_bytes);
-        match offset.is_multiple_of(block) && (len as u64).is_multiple_of(block) {
+        // A power of two.
+        let inside = u64::from(self.disk.block_bytes()) - 1;
+        match (offset | len as u64) & inside == 0 {
             true => Ok(()),
             false => Err(Error::Invalid),
+        }
+    }
+}
+
+impl DiskFile {
+    /// A partition has figures of its own.
+    fn counted(&self, operation: Operation, act: impl FnOnce() -> Result<usize>) -> Result<usize> {
+        match &self.partition {
+            Some(partition) => partition.count(operation, act, |bytes| *bytes as u64),
+            None => act(),
         }
     }
 }
@@ -112,7 +124,8 @@ impl File for DiskFile {
         let mut done = 0;
         while left != 0 && to.remaining() != 0 {
             let len = left.min(to.remaining() as u64);
-            let count = match move_some(&self.disk, at, len, to) {
+            let moved = self.counted(Operation::Read, || move_some(&self.disk, at, len, to));
+            let count = match moved {
                 Ok(count) => count,
                 Err(error) => return partial(done, error),
             };
@@ -143,13 +156,46 @@ impl File for DiskFile {
         let mut done = 0;
         while left != 0 && from.remaining() != 0 {
             let len = left.min(from.remaining() as u64);
-            let count = match move_some(&self.disk, (at, len), durability, from) {
+            let moved = self.counted(Operation::Write(durability), || {
+                move_some(&self.disk, (at, len), durability, from)
+            });
+            let count = match moved {
                 Ok(count) => count,
                 Err(error) => return partial(done, error),
             };
             (at, left, done) = (at + count as u64, left - count as u64, done + count);
         }
         Ok(done)
+    }
+
+    fn begin(&self, open: &OpenFile, transfer: Transfer<'_>) -> Option<Result<()>> {
+        if !is_direct(open) {
+            return None;
+        }
+        let len = transfer.memory.bytes();
+        if let Err(error) = self.check_direct(transfer.offset, len) {
+            return Some(Err(error));
+        }
+        let (at, left) = self.rest(transfer.offset);
+        if len as u64 > left || len == 0 {
+            return None;
+        }
+        let is_synced = transfer.is_synced || open.flags().contains(StatusFlags::DSYNC);
+        let durability = match is_synced {
+            true => Durability::Forced,
+            false => Durability::Volatile,
+        };
+        direct::begin(
+            &self.disk,
+            self.partition.as_ref(),
+            at,
+            transfer,
+            durability,
+        )
+    }
+
+    fn send_begun(&self) {
+        self.disk.send_begun();
     }
 
     /// A flush that failed since this file last told of it failed also for its writes.

@@ -4,8 +4,9 @@
 //! file.rs  an open disk: positions, ends, fsync     requests.rs  what ioctl(2) asks
 //!    ├── direct.rs     O_DIRECT: the program's own pages are told to the device
 //!    └── buffered.rs   everything else, by way of pages of the kernel's
-//!          └── transfer.rs   pages become spans, or are copied where an IOMMU translates
-//!                └── disk.rs   a request goes to a queue, its thread sleeps until it is over
+//!          └── transfer.rs   pages are told to the device, or copied where an IOMMU translates
+//!                └── bio.rs, disk.rs   a request with its memory goes to a queue; its thread sleeps until
+//!                      │               it is over, or whoever began it is told (`vfs::file::transfer`)
 //!                      └── block::Queue, block::Channel   the device's driver
 //! ```
 //!
@@ -26,9 +27,11 @@
 
 extern crate alloc;
 
+mod bio;
 mod buffered;
 mod direct;
 mod disk;
+mod failure;
 mod file;
 mod nodes;
 mod outcome;
@@ -41,12 +44,13 @@ mod store_pages;
 mod transfer;
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use block::Parts;
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Once;
-use sched::{Softirq, Work, register_softirq};
+use sched::{Softirq, Work, raise, register_softirq};
 
 pub use block::Durability;
 pub use disk::Disk;
@@ -117,6 +121,18 @@ pub fn attach(parts: Parts, memory: DmaMemory, family: Family) {
     changed();
 }
 
+/// A device has said that it is another than before.
+static HAS_CHANGED: AtomicBool = AtomicBool::new(false);
+
+/// A disk has another size than before, as an interrupt says.
+pub fn note_change() {
+    HAS_CHANGED.store(true, Ordering::Release);
+    raise(Softirq::Block);
+}
+
 fn complete_all() {
+    if HAS_CHANGED.load(Ordering::Relaxed) && HAS_CHANGED.swap(false, Ordering::AcqRel) {
+        disks().for_each(|disk| disk.note_size());
+    }
     disks().for_each(|disk| disk.complete());
 }

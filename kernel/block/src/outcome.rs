@@ -1,60 +1,59 @@
 //! Where a thread finds how its request ended.
 
-use block::{Done, Failure};
-use hal::DmaBuf;
-use hal::caching::WriteBack;
-use hal::owner::Device;
-use mach::mem::Pinned;
-use mach::sync::Spin;
-use sync::WaitQueue;
-
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 
-/// What keeps a request's memory until the device is done with it.
-pub(crate) enum Memory {
-    /// None is moved.
-    Nothing,
-    /// Pages that are told to the device.
-    Lent(#[expect(dead_code, reason = "it keeps the pages")] Vec<Pinned<()>>),
-    /// Memory of the device's, from which or to which is copied.
-    Copied(DmaBuf<WriteBack, Device>),
+use block::{Done, Failure};
+use mach::sync::Spin;
+use sched::Entity;
+
+struct State<T> {
+    ended: Option<(Result<Done, Failure>, T)>,
+    thread: Option<Arc<Entity>>,
 }
 
-/// What comes with a request.
-pub(crate) struct Keep {
-    pub outcome: Arc<Outcome>,
-    pub memory: Memory,
-}
+/// One thread's at a time, filled once: how its request ended, and what came with it.
+pub(crate) struct Outcome<T>(Spin<State<T>>);
 
-/// How a request ended, and the memory that is ours again.
-pub(crate) type Ended = (Result<Done, Failure>, Memory);
+impl<T> Outcome<T> {
+    pub(crate) const fn new() -> Self {
+        Self(Spin::new(State {
+            ended: None,
+            thread: None,
+        }))
+    }
 
-/// Filled once.
-#[derive(Default)]
-pub(crate) struct Outcome {
-    ended: Spin<Option<Ended>>,
-    waiter: WaitQueue,
-}
+    /// This thread is going to wait.
+    pub(crate) fn prepare(&self) {
+        self.0.lock().thread = Some(sched::current_counted());
+    }
 
-impl Outcome {
     /// Takes the end, if it is there.
-    pub(crate) fn take(&self) -> Option<Ended> {
-        self.ended.lock().take()
+    pub(crate) fn take(&self) -> Option<(Result<Done, Failure>, T)> {
+        self.0.lock().ended.take()
+    }
+
+    /// Whether it is there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.lock().ended.is_some()
     }
 
     /// The request has ended; its thread wakes.
-    pub(crate) fn fill(&self, ended: Ended) {
-        *self.ended.lock() = Some(ended);
-        self.waiter.wake_all();
+    pub(crate) fn fill(&self, result: Result<Done, Failure>, with: T) {
+        let thread = {
+            let mut state = self.0.lock();
+            state.ended = Some((result, with));
+            state.thread.take()
+        };
+        if let Some(thread) = thread {
+            sched::wake(&thread);
+        }
     }
 
     /// Its thread wakes to look at the device.
     pub(crate) fn wake(&self) {
-        self.waiter.wake_all();
-    }
-
-    pub(crate) fn waiter(&self) -> &WaitQueue {
-        &self.waiter
+        let thread = self.0.lock().thread.clone();
+        if let Some(thread) = thread {
+            sched::wake(&thread);
+        }
     }
 }

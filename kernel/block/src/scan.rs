@@ -83,14 +83,12 @@ fn read_bytes(at: u64, bytes: &mut [u8], read: ReadPages<'_>) -> bool {
 fn replace(disk: &Disk, found: Vec<partitions::Partition>) {
     let per_block = u64::from(disk.limits().block_bytes) / SECTOR_BYTES;
     let new = found.into_iter().map(|partition| {
-        Arc::new(Partition {
-            number: partition.number,
-            name: nodes::partition_name(disk.name(), partition.number),
-            sectors: SectorRange {
-                first: partition.first * per_block,
-                count: partition.count * per_block,
-            },
-        })
+        let name = nodes::partition_name(disk.name(), partition.number);
+        let sectors = SectorRange {
+            first: partition.first * per_block,
+            count: partition.count * per_block,
+        };
+        Arc::new(Partition::new(partition.number, name, sectors))
     });
     let new: Vec<_> = new.collect();
     let old = core::mem::replace(&mut *disk.partitions.lock(), new.clone());

@@ -4,18 +4,18 @@
 //! would have to be mapped for the time of a request and forgotten afterwards, which costs more
 //! than a copy (`mach::mem::Pinned`): there the bytes pass through memory of the device's.
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 use core::ops::Range;
 
 use base::{Instant, PAGE_BYTES};
-use block::{Done, Operation, SECTOR_BYTES, SectorRange};
-use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
-use mach::mem::fallible::TryGrow;
-use mach::mem::{Page, Pinned};
+use block::{Operation, SECTOR_BYTES, SectorRange};
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
+use mach::mem::Page;
 use sync::{Error, Result};
 
-use crate::disk::{Disk, error_of};
-use crate::outcome::{Ended, Memory};
+use crate::bio::{Bio, Ended};
+use crate::disk::Disk;
+use crate::failure::settle;
 
 /// Bytes of a copy, which lie together.
 const COPY_BYTES: usize = 64 << 10;
@@ -40,13 +40,9 @@ pub(crate) fn move_pages(
     first: u64,
     segments: &[Segment],
 ) -> Result<()> {
-    move_pages_by(
-        disk,
-        operation,
-        first,
-        segments,
-        &mut |sectors, spans, memory| Some(disk.run(operation, sectors, spans, memory)),
-    )
+    move_pages_by(disk, operation, first, segments, &mut |sectors, bio| {
+        Some(disk.run(operation, sectors, bio))
+    })
 }
 
 /// The same at boot, where no thread can sleep yet, until then.
@@ -57,17 +53,13 @@ pub(crate) fn read_pages_at_boot(
     until: Instant,
 ) -> Result<()> {
     let operation = Operation::Read;
-    move_pages_by(
-        disk,
-        operation,
-        first,
-        segments,
-        &mut |sectors, spans, memory| disk.run_at_boot(operation, sectors, spans, memory, until),
-    )
+    move_pages_by(disk, operation, first, segments, &mut |sectors, bio| {
+        disk.run_at_boot(operation, sectors, bio, until)
+    })
 }
 
 /// Sends a request and sees to its end; `None` if that did not come.
-type Run<'a> = &'a mut dyn FnMut(SectorRange, Vec<Span>, Memory) -> Option<Ended>;
+type Run<'a> = &'a mut dyn FnMut(SectorRange, Box<Bio>) -> Option<Ended>;
 
 fn move_pages_by(
     disk: &Disk,
@@ -77,39 +69,17 @@ fn move_pages_by(
     run: Run<'_>,
 ) -> Result<()> {
     let count = bytes_of(segments) as u64 / SECTOR_BYTES;
-    let Some((spans, lent)) = lend(segments)? else {
+    let mut bio = disk.bio()?;
+    bio.reserve(segments.len())?;
+    let mut segments_left = segments.iter();
+    let is_lent = segments_left.all(|part| bio.push(part.page.clone(), part.bytes.clone()));
+    if !is_lent {
+        disk.give(bio);
         return copy(disk, operation, first, segments, run);
-    };
-    let sectors = SectorRange { first, count };
-    let (result, _) = run(sectors, spans, Memory::Lent(lent)).ok_or(Error::Io)?;
-    settle(result.map_err(error_of)?);
-    Ok(())
-}
-
-/// What a write is worth is fsync(2)'s matter.
-fn settle(done: Done) {
-    if let Done::Written(written) = done {
-        written.leave_volatile();
     }
-}
-
-/// Memory as the device is told of it, and what keeps it.
-type Lent = (Vec<Span>, Vec<Pinned<()>>);
-
-/// The segments as the device sees them; `None` where it does not.
-fn lend(segments: &[Segment]) -> Result<Option<Lent>> {
-    let (mut spans, mut lent) = (Vec::new(), Vec::new());
-    spans.make_room(segments.len())?;
-    lent.make_room(segments.len())?;
-    for Segment { page, bytes } in segments {
-        let Some(pinned) = Pinned::new(page.clone(), ()) else {
-            return Ok(None);
-        };
-        let span = Span::of_lent(&pinned, bytes.start, bytes.len());
-        spans.push(span.ok_or(Error::Invalid)?);
-        lent.push(pinned);
-    }
-    Ok(Some((spans, lent)))
+    let (result, bio) = run(SectorRange { first, count }, bio).ok_or(Error::Io)?;
+    disk.give(bio);
+    settle(result)
 }
 
 /// By way of memory that is the device's.
@@ -139,23 +109,21 @@ fn copy(
                 },
             );
         }
+        let mut bio = disk.bio()?;
+        bio.reserve(1)?;
         let memory = memory.give();
         let span = memory.dev_addr(0, len).ok_or(Error::Invalid)?;
         let sectors = SectorRange {
             first: first + done as u64 / SECTOR_BYTES,
             count: len as u64 / SECTOR_BYTES,
         };
-        let mut spans = Vec::new();
-        spans.make_room(1)?;
-        spans.push(span);
-        let ended = run(sectors, spans, Memory::Copied(memory));
-        let (result, memory) = ended.ok_or(Error::Io)?;
+        bio.set_copied(memory, span);
+        let (result, mut bio) = run(sectors, bio).ok_or(Error::Io)?;
         // The request is over, so the device is done with it, or was stopped.
-        let Memory::Copied(memory) = memory else {
-            return Err(Error::Io);
-        };
-        let memory = memory.take_back();
-        settle(result.map_err(error_of)?);
+        let memory = bio.copied.take();
+        disk.give(bio);
+        let memory = memory.ok_or(Error::Io)?.take_back();
+        settle(result)?;
         if operation == Operation::Read {
             each_piece(
                 segments,

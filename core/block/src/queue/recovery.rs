@@ -9,17 +9,22 @@ use super::*;
 use crate::limits::Cache;
 use crate::request::{Done, Durability};
 
-impl<K, C: Channel> Queue<K, C> {
+impl<K: Keep, C: Channel> Queue<K, C> {
     /// Whether the device has to be stopped: it broke the rules, or has not ended a
     /// request in time.
     pub fn is_stuck(&self, now: Instant) -> bool {
         let is_late = |way: &UnderWay<K>| way.deadline <= now;
-        self.is_broken || self.requests.iter().flatten().any(is_late)
+        self.wire.is_broken || self.requests.iter().flatten().any(is_late)
     }
 
     /// Whether the device broke the rules: nothing ends any more until it was started anew.
     pub fn is_broken(&self) -> bool {
-        self.is_broken
+        self.wire.is_broken
+    }
+
+    /// Whether no request is on its way.
+    pub fn is_idle(&self) -> bool {
+        self.free.len() == REQUESTS_MAX
     }
 
     /// What came with the requests that are on their way.
@@ -29,23 +34,20 @@ impl<K, C: Channel> Queue<K, C> {
 
     /// The device has been stopped, and touches no memory any more.
     pub fn stop(&mut self) {
-        self.channel.retire();
-        self.owners.fill(None);
+        self.wire.stop();
         self.waiting.clear();
         self.requests
             .iter_mut()
             .flatten()
             .for_each(UnderWay::rewind);
-        self.is_broken = true;
     }
 
     /// The device was started with a new channel: sends all again that was not tried too often.
     pub fn restart(&mut self, channel: C, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
-        self.owners = vec![None; usize::from(channel.depth())].into_boxed_slice();
-        self.channel = channel;
-        self.is_broken = false;
+        self.wire.restart(channel);
         for index in 0..REQUESTS_MAX as u16 {
-            let Some(mut way) = self.take(index) else {
+            let way = self.requests.get_mut(usize::from(index));
+            let Some(way) = way.and_then(Option::as_mut) else {
                 continue;
             };
             way.retries += 1;
@@ -55,18 +57,20 @@ impl<K, C: Channel> Queue<K, C> {
                 way.deadline = now + TIMEOUT;
                 self.counters.retried += 1;
             }
-            self.go_on(index, way, now).map(&mut *sink);
+            if let Some(completion) = self.go_on(index, now) {
+                sink(completion);
+            }
         }
-        self.channel.publish();
+        self.wire.publish();
     }
 
     /// The device was stopped and is not started again.
     pub fn fail_all(&mut self, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
         for index in 0..REQUESTS_MAX as u16 {
-            if let Some(mut way) = self.take(index) {
+            let way = self.requests.get_mut(usize::from(index));
+            if let Some(way) = way.and_then(Option::as_mut) {
                 way.failure = Some(Failure::Gone);
-                let completion = self.end(index, way, now);
-                sink(completion);
+                self.end(index, now).map(&mut *sink);
             }
         }
     }
@@ -74,17 +78,19 @@ impl<K, C: Channel> Queue<K, C> {
     /// What needs no device: nothing was asked for, or a flush of a disk without a cache.
     pub(super) fn nothing_to_do(&self, request: &Request<K>) -> Option<Done> {
         let is_empty = request.sectors.count == 0;
-        match (request.operation, self.limits.cache) {
+        match (request.operation, self.wire.limits.cache) {
             (Operation::Flush, Cache::WriteThrough) => Some(Done::Flushed(
-                self.order.flush_succeeded(self.order.flush_begins()),
+                self.wire
+                    .order
+                    .flush_succeeded(self.wire.order.flush_begins()),
             )),
             (Operation::Read, _) if is_empty => Some(Done::Read),
             (Operation::Discard, _) if is_empty => Some(Done::Discarded),
             (Operation::Write(Durability::Forced), _) if is_empty => {
-                Some(Done::Durable(self.order.forced()))
+                Some(Done::Durable(self.wire.order.forced()))
             }
             (Operation::Write(_) | Operation::WriteZeroes { .. }, _) if is_empty => {
-                Some(Done::Written(self.order.completed()))
+                Some(Done::Written(self.wire.order.completed()))
             }
             _ => None,
         }

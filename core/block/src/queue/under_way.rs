@@ -6,7 +6,7 @@ use super::TIMEOUT;
 use crate::channel::Verdict;
 use crate::limits::{Cache, Limits};
 use crate::order::{Flushing, Order, Written};
-use crate::request::{Completion, Done, Durability, Failure, Operation, Request};
+use crate::request::{Completion, Done, Durability, Failure, Keep, Operation, Request};
 use crate::split::Cursor;
 
 /// What is being done for a request.
@@ -37,7 +37,7 @@ pub(super) struct UnderWay<K> {
     written: Option<Written>,
 }
 
-impl<K> UnderWay<K> {
+impl<K: Keep> UnderWay<K> {
     pub(super) fn new(request: Request<K>, now: Instant) -> Self {
         Self {
             phase: first_phase(request.operation),
@@ -113,6 +113,9 @@ impl<K> UnderWay<K> {
         };
         Completion {
             result,
+            operation: self.request.operation,
+            sectors: self.request.sectors,
+            begun: self.begun,
             keep: self.request.keep,
         }
     }

@@ -84,7 +84,7 @@ fn what_cannot_be_is_refused_before_the_device_hears_of_it() {
 fn memory_that_lies_together_is_one_piece() {
     let rig = Rig::new(limits(), 4);
     let request = rig.request(0, Operation::Read, range(0, 16), &[8192], 0);
-    let whole = request.spans[0];
+    let whole = request.keep.spans[0];
     let spans = [
         whole.part(0, 512).unwrap(),
         whole.part(512, 3584).unwrap(),
@@ -105,7 +105,7 @@ fn memory_that_lies_together_is_one_piece() {
     };
     assert_eq!(next(), (Ok(Some(range(8, 16))), vec![whole]));
     assert_eq!(next(), (Ok(None), vec![]));
-    crate::rig::bytes_of(request.keep.1);
+    crate::rig::bytes_of(request.keep.memory);
 }
 
 #[test]

@@ -9,10 +9,21 @@ use block::{Queue, Request, SectorRange};
 use hal::caching::WriteBack;
 use hal::owner::Device;
 use hal::sim::SimMemory;
-use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
 
 /// What comes with a request: its number, and its memory.
-pub type Keep = (u32, Vec<DmaBuf<WriteBack, Device>>);
+#[derive(Debug)]
+pub struct Keep {
+    pub number: u32,
+    pub memory: Vec<DmaBuf<WriteBack, Device>>,
+    pub spans: Vec<Span>,
+}
+
+impl block::Keep for Keep {
+    fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+}
 
 /// How requests ended, by their numbers, with the bytes of their memory.
 pub type Ended = Vec<(u32, Result<Done, Failure>, Vec<u8>)>;
@@ -73,37 +84,42 @@ impl Rig {
         lens: &[usize],
         fill: u8,
     ) -> Request<Keep> {
-        let (mut keep, mut spans) = (Vec::new(), Vec::new());
+        let (mut memory, mut spans) = (Vec::new(), Vec::new());
         for &len in lens {
             let buffer: DmaBuf = self.memory.dma_alloc(&DmaRequest::new(len, 512)).unwrap();
             buffer.copy_in(0, &vec![fill; len]);
             let buffer = buffer.give();
             spans.push(buffer.dev_addr(0, len).unwrap());
-            keep.push(buffer);
+            memory.push(buffer);
         }
         Request {
             operation,
             sectors,
-            spans,
-            keep: (number, keep),
+            keep: Keep {
+                number,
+                memory,
+                spans,
+            },
         }
     }
 
     pub fn note(ended: &mut Ended, completion: Completion<Keep>) {
-        let (number, memory) = completion.keep;
+        let Keep { number, memory, .. } = completion.keep;
         ended.push((number, completion.result, bytes_of(memory)));
     }
 
     /// Hands it in; false if there is no room.
     pub fn submit(&mut self, request: Request<Keep>) -> bool {
-        match self.queue.submit(request, self.now) {
+        let admitted = self.queue.submit(request, self.now);
+        self.queue.publish();
+        match admitted {
             Admitted::UnderWay => true,
             Admitted::Ended(completion) => {
                 Self::note(&mut self.ended, completion);
                 true
             }
             Admitted::Full(request) => {
-                bytes_of(request.keep.1);
+                bytes_of(request.keep.memory);
                 false
             }
         }

@@ -7,17 +7,27 @@ use std::sync::Arc;
 
 use base::lock::Lock;
 use base::{DeviceAddr, Instant};
-use block::{Admitted, Cache, ChannelBox, Completion, Control, Done, Durability, Failure};
+use block::{Admitted, Cache, ChannelBox, Completion, Control, Done, Durability, Failure, Keep};
 use block::{Operation, Order, Queue, Request, SectorRange};
 use controller::{Controller, Faults, Model, PAGE, Seen};
 use hal::caching::WriteBack;
 use hal::owner::Device as Owned;
 use hal::sim::SimMemory;
-use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
 use nvme::{Error, Namespace, Wanted};
 
 type Driver = nvme::Controller<SimMemory, Controller>;
-type Memory = Option<DmaBuf<WriteBack, Owned>>;
+
+struct Memory {
+    buffer: Option<DmaBuf<WriteBack, Owned>>,
+    spans: Vec<Span>,
+}
+
+impl Keep for Memory {
+    fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+}
 
 /// The tests have one thread.
 struct Cell<T>(RefCell<T>);
@@ -94,7 +104,7 @@ fn rig(model: Model) -> Rig {
 }
 
 fn note(ended: &mut Vec<(Result<Done, Failure>, Vec<u8>)>, completion: Completion<Memory>) {
-    let bytes = completion.keep.map_or(Vec::new(), |memory| {
+    let bytes = completion.keep.buffer.map_or(Vec::new(), |memory| {
         let memory = memory.take_back();
         let mut bytes = vec![0; memory.bytes()];
         memory.copy_out(0, &mut bytes);
@@ -123,10 +133,14 @@ impl Disk {
         let request = Request {
             operation,
             sectors: SectorRange { first, count },
-            spans: spans.collect(),
-            keep: memory,
+            keep: Memory {
+                spans: spans.collect(),
+                buffer: memory,
+            },
         };
-        match self.queues[0].submit(request, self.now) {
+        let admitted = self.queues[0].submit(request, self.now);
+        self.queues[0].publish();
+        match admitted {
             Admitted::UnderWay => {}
             Admitted::Ended(completion) => note(&mut self.ended, completion),
             Admitted::Full(_) => panic!("there is room"),

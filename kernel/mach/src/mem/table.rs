@@ -162,6 +162,14 @@ impl PageTable {
         look_at(tree.small_entry(at)?, |_, page| page.clone())
     }
 
+    /// The page at `at`, shared with the caller, and how it is mapped.
+    pub fn mapped(&self, at: VirtAddr) -> Option<(Page, Mapping)> {
+        let tree = self.tree.lock();
+        look_at(tree.small_entry(at)?, |entry, page| {
+            (page.clone(), describe(entry, page))
+        })
+    }
+
     /// Visits the mapped pages of a range in order, large ones as the small ones in them.
     pub fn for_each(
         &self,

@@ -166,6 +166,15 @@ impl<'a> Sink<'a> {
         }
     }
 
+    /// The program's memory that takes the bytes, in order; nothing if the kernel's does.
+    pub fn ranges(&self) -> impl Iterator<Item = UserRange> {
+        let ranges = match &self.place {
+            Place::User(ranges) => Some(ranges.left()),
+            Place::Kernel(_) | Place::Nowhere(_) => None,
+        };
+        ranges.into_iter().flatten()
+    }
+
     /// The program's memory that takes the next bytes; `None` if none does. What stores them there
     /// without us says so by [`skip`](Self::skip).
     pub fn next_range(&self) -> Option<UserRange> {

@@ -161,6 +161,15 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// The program's memory that has the bytes, in order; nothing if the kernel's does.
+    pub fn ranges(&self) -> impl Iterator<Item = UserRange> {
+        let ranges = match &self.place {
+            Place::User(ranges) => Some(ranges.left()),
+            Place::Kernel(_) => None,
+        };
+        ranges.into_iter().flatten()
+    }
+
     /// The page that holds the next bytes, and where in it they lie; `None` where they lie in no
     /// page of a program. [`skip`](Self::skip) takes them. May block.
     pub fn next_page(&self) -> Result<Option<(Page, Range<usize>)>> {

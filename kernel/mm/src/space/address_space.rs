@@ -179,6 +179,17 @@ impl AddressSpace {
         }
     }
 
+    /// The object whose first byte is mapped at `start`.
+    pub fn object_at(&self, start: VirtAddr) -> Option<Object> {
+        let state = self.lock();
+        let area = state.areas.find(start).filter(|area| area.start == start)?;
+        let backing = area
+            .backing
+            .as_ref()
+            .filter(|backing| backing.offset == 0)?;
+        Some(backing.object.clone())
+    }
+
     /// For an address in memory that other spaces may share: what names it everywhere
     /// (a number of the memory object, the offset in it). `None` for private memory.
     pub fn shared_identity(&self, address: VirtAddr) -> Result<Option<(usize, u64)>> {

@@ -26,7 +26,7 @@ use vma::Area;
 
 use super::address_space::{State, page_range};
 use super::populate::{Touch, Unpopulated};
-use super::{AddressSpace, Object, Page};
+use super::{Access, AddressSpace, Object, Page};
 use crate::refusal::refused;
 
 /// How often a fork, an unmapping or the like may come between before we give up.
@@ -57,6 +57,35 @@ impl AddressSpace {
         Err(Error::WouldBlock)
     }
 
+    /// Hands `take` the pages of a range as far as they are there and the program may access them so, those
+    /// that are to be stored to only where they are pinned; how many. Never blocks.
+    pub fn pages_at_hand(
+        &self,
+        start: VirtAddr,
+        bytes: u64,
+        access: Access,
+        take: &mut dyn FnMut(Page),
+    ) -> usize {
+        let (Some(range), Ok(table)) = (page_range(start, bytes), self.table()) else {
+            return 0;
+        };
+        let is_store = access == Access::Write;
+        let state = self.lock();
+        if state.changing.is_some() || (is_store && !is_pinned(&state, &range)) {
+            return 0;
+        }
+        let pages = (range.start.0..range.end.0).step_by(PAGE_BYTES);
+        let taken = pages.map_while(|at| {
+            let (page, mapping) = table.mapped(VirtAddr(at))?;
+            let may = match is_store {
+                true => mapping.writable,
+                false => mapping.present && !mapping.zeros,
+            };
+            may.then(|| take(page))
+        });
+        taken.count()
+    }
+
     /// Adds the pages of a range that are the program's alone, up to the first that is not.
     fn hold(&self, range: Range<VirtAddr>, pages: &mut Vec<Page>) -> Result<()> {
         let table = self.table()?;
@@ -82,7 +111,19 @@ impl AddressSpace {
     }
 }
 
+/// Whether one area has all of the range, and was marked, or needs no mark.
+fn is_pinned(state: &State, range: &Range<VirtAddr>) -> bool {
+    let area = state.areas.find(range.start);
+    area.is_some_and(|area| {
+        let is_kept = area.traits.pinned || area.traits.shared;
+        area.end >= range.end && is_kept && is_anonymous(area)
+    })
+}
+
 fn mark(state: &mut State, piece: Range<VirtAddr>) -> Result<()> {
+    if is_pinned(state, &piece) {
+        return Ok(());
+    }
     if !state.areas.overlapping(piece.clone()).all(is_anonymous) {
         return Err(Error::BadAddress);
     }

@@ -3,8 +3,8 @@
 
 use core::fmt::{Result, Write};
 
-use block::Tally;
-use kernel_block::{Disk, disks};
+use block::{Counters, Tally};
+use kernel_block::disks;
 use vfs::pseudo::{Entry, Text};
 
 /// The files.
@@ -48,20 +48,25 @@ fn figures(text: &mut Text) -> Result {
     Ok(())
 }
 
-/// A line for each disk; what partitions did is their disk's.
+/// A line for each disk, and for each of its partitions.
 fn diskstats(text: &mut Text) -> Result {
     for disk in disks() {
         let (major, minor) = disk.device(0);
         write!(text, "{major:4} {minor:7} {}", disk.name())?;
-        counters(disk, text)?;
+        columns(&disk.counters(), text)?;
         writeln!(text)?;
+        for part in disk.partitions() {
+            let (major, minor) = disk.device(part.number);
+            write!(text, "{major:4} {minor:7} {}", part.name)?;
+            columns(&part.counters(), text)?;
+            writeln!(text)?;
+        }
     }
     Ok(())
 }
 
-/// The columns behind a disk's name. Requests of programs are never merged.
-pub fn counters(disk: &Disk, text: &mut Text) -> Result {
-    let counters = disk.counters();
+/// The columns behind a name. Requests of programs are never merged.
+pub fn columns(counters: &Counters, text: &mut Text) -> Result {
     let mut tally = |tally: Tally| {
         let ms = tally.waited_ns / NS_PER_MS;
         write!(text, " {} 0 {} {ms}", tally.requests, tally.sectors)

@@ -18,7 +18,7 @@ use vfs::pseudo::{Link, Special, Target, Text, TextFile};
 use vfs::{FileType, InodeRef, Metadata};
 
 use super::TABLE;
-use crate::proc::disks::counters;
+use crate::proc::disks::columns;
 
 /// What a file says of a disk, or of a partition of it.
 type Say = fn(&Disk, Option<&Partition>, &mut Text) -> Result;
@@ -57,7 +57,13 @@ const OF_BOTH: [(&str, Say); 5] = [
     }),
 ];
 
-const OF_PARTITIONS: [(&str, Say); 2] = [
+const OF_PARTITIONS: [(&str, Say); 3] = [
+    ("stat", |_, part, text| {
+        if let Some(part) = part {
+            columns(&part.counters(), text)?;
+        }
+        writeln!(text)
+    }),
     ("partition", |_, part, text| {
         writeln!(text, "{}", part.map_or(0, |part| part.number))
     }),
@@ -68,7 +74,7 @@ const OF_PARTITIONS: [(&str, Say); 2] = [
 
 const OF_DISKS: [(&str, Say); 22] = [
     ("stat", |disk, _, text| {
-        counters(disk, text)?;
+        columns(&disk.counters(), text)?;
         writeln!(text)
     }),
     ("removable", |_, _, text| writeln!(text, "0")),

@@ -16,6 +16,7 @@ pub mod size_limit;
 pub mod socket;
 mod table;
 mod text;
+pub mod transfer;
 
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -34,6 +35,7 @@ pub use table::{Fd, FdTable};
 use crate::{FileType, Metadata};
 use socket::Socket;
 pub use text::Text;
+use transfer::Transfer;
 
 /// What can be opened. Each method has the answer of a thing that cannot do it.
 ///
@@ -59,6 +61,16 @@ pub trait File: Send + Sync {
     fn write_at(&self, _open: &OpenFile, _offset: u64, _from: &mut Source<'_>) -> Result<usize> {
         Err(Error::NotSeekable)
     }
+
+    /// Begins a transfer; `transfer.end` hears of its end, perhaps before this returns. `None` if the
+    /// caller has to wait for it by reading or writing: then nothing has happened. May block for memory
+    /// and for room.
+    fn begin(&self, _open: &OpenFile, _transfer: Transfer<'_>) -> Option<Result<()>> {
+        None
+    }
+
+    /// Shows the device what was begun.
+    fn send_begun(&self) {}
 
     /// Whether the file has positions: `read`, `write` and `lseek` then use them.
     fn is_seekable(&self) -> bool {
