@@ -54,6 +54,20 @@ impl<T> Drain<T> {
         Turn::Start(what)
     }
 
+    /// Starts something that nothing has to be kept of, unless it would have to wait; whether it did.
+    pub fn start_now(&mut self) -> bool {
+        let may = !self.is_drain_active && self.waiting.is_empty();
+        if may {
+            self.active += 1;
+        }
+        may
+    }
+
+    /// Whether something waits for its turn.
+    pub fn has_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
     fn start(&mut self, is_drain: bool) {
         self.active += 1;
         self.is_drain_active = is_drain;

@@ -39,5 +39,5 @@ pub use decode::{Invalid, decode};
 pub use drain::{Drain, Turn};
 pub use geometry::{CQE_BYTES, Geometry, Refusal, SQE_BYTES, SqFlags, offset};
 pub use operation::{Buffers, Call, Direction, Operation, Place, TimeoutFlags};
-pub use sqe::{Link, Sqe, SqeFlags};
+pub use sqe::{Link, Plain, Sqe, SqeFlags};
 pub use submit::{Next, SubmissionQueue};

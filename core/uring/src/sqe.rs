@@ -67,7 +67,41 @@ pub struct Sqe {
     pub pad: u64,
 }
 
+/// A transfer of one range that nothing hangs on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plain {
+    /// From memory to the file.
+    pub is_write: bool,
+    /// The registered buffer in which the range lies.
+    pub buffer: Option<u16>,
+    /// The descriptor is an index into the ring's own files.
+    pub is_fixed_file: bool,
+    /// RWF_*.
+    pub flags: u32,
+}
+
 impl Sqe {
+    /// What the entry asks for, if it is plain: a transfer at an offset, without links, drains and
+    /// buffers that were lent.
+    pub fn plain(&self) -> Option<Plain> {
+        // IORING_OP_READ_FIXED, WRITE_FIXED, READ, WRITE.
+        let (is_write, buffer) = match self.opcode {
+            4 => (false, Some(self.buf_index)),
+            5 => (true, Some(self.buf_index)),
+            22 => (false, None),
+            23 => (true, None),
+            _ => return None,
+        };
+        let is_plain = self.flags & !SqeFlags::FIXED_FILE.bits() == 0
+            && self.personality == 0
+            && self.off != u64::MAX;
+        is_plain.then_some(Plain {
+            is_write,
+            buffer,
+            is_fixed_file: self.flags != 0,
+            flags: self.op_flags,
+        })
+    }
     /// Decodes the bytes; each pattern is an entry.
     pub fn from_bytes(bytes: &[u8; SQE_BYTES]) -> Self {
         let mut rest = Fields(bytes);

@@ -45,7 +45,7 @@ fn enter_ring(call: &Call<'_>, ring: &Arc<Ring>) -> Outcome {
     let active = submitter.active(call.thread);
     let mut submitted = 0;
     if call.uint(1) != 0 {
-        submitted = ring.submit(&submitter, call.uint(1))?;
+        submitted = ring.submit(call.thread, &submitter, call.uint(1))?;
         submitter.work(call.thread);
         if submitted != call.uint(1) {
             return Ok(submitted as usize);

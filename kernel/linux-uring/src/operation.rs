@@ -3,6 +3,7 @@
 use alloc::sync::Arc;
 
 use base::{Instant, VirtAddr};
+use ipc::eventfd::EventFd;
 use kernel_uring::{Abi, Attempt, Failure};
 use linux_abi::call::Outcome;
 use linux_abi::{Errno, iovec, timespec};
@@ -36,6 +37,12 @@ impl Abi for Linux {
             Failure::Expired => Errno::ETIME,
         };
         -i32::from(errno.number())
+    }
+
+    fn signal(&self, counter: &OpenFile) {
+        if let Some(counter) = counter.file.as_any().downcast_ref::<EventFd>() {
+            counter.signal();
+        }
     }
 
     fn deadline(&self, address: u64, flags: TimeoutFlags) -> Result<Instant> {

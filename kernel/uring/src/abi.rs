@@ -54,6 +54,9 @@ pub trait Abi: Send + Sync {
     /// The negative number of a failure.
     fn number(&self, failure: Failure) -> i32;
 
+    /// Adds 1 to an eventfd; never blocks.
+    fn signal(&self, counter: &OpenFile);
+
     /// The moment that a `struct timespec` at `address` means.
     fn deadline(&self, address: u64, flags: TimeoutFlags) -> Result<Instant>;
 }

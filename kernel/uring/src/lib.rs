@@ -7,11 +7,12 @@
 //! its way back to its program. There is no pool of workers. A request is tried without waiting
 //! (`Flags::NO_WAIT`); if it would wait, it observes its file and is tried again when that says
 //! something has changed. A file that nobody can observe (a regular file) is asked outright, and
-//! the submitter waits for it as it would in read(2).
+//! the submitter waits for it as it would in read(2). A file that begins transfers, as a disk does, has
+//! plain ones without a request ([`direct`]).
 //!
 //! So whoever notices that a request can go on (a file's notice, a timer, a cancellation, a close)
 //! only puts it into its submitter's queue and interrupts that thread, as a signal does
-//! ([`Submitter`]). Completions are posted in ordinary context, by the submitter only. When a
+//! ([`Submitter`]). Completions of requests are posted in ordinary context, by the submitter only. When a
 //! thread ends or runs another program, its requests end with it.
 //!
 //! Bounds: a ring has `REQUESTS_MAX` requests under way, the machine [`request::most`]; a
@@ -31,6 +32,7 @@ mod abi;
 mod advance;
 mod attempt;
 mod cancel;
+mod direct;
 mod finish;
 mod no_wait;
 mod pages;
@@ -44,6 +46,6 @@ mod timeout;
 mod wait;
 
 pub use abi::{Abi, Attempt, Failure};
-pub use registered::{Registered, UserBuffer};
+pub use registered::Registered;
 pub use ring::{Ring, RingFile, SQES_OFFSET, Setup};
 pub use submitter::Submitter;

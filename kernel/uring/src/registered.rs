@@ -1,16 +1,17 @@
 //! What a program registers with a ring: files, buffers, groups of buffers that it lends.
 //!
 //! Registered buffers are remembered as ranges: a transfer checks that it lies within one and
-//! goes through the program's memory as any other. Nothing is pinned, so memory that the program
-//! unmaps is gone (Linux keeps the pages).
+//! goes through the program's memory as any other. Anonymous ones are pinned beside that (`mm::space`): a file
+//! that begins transfers is told their pages, without a look into the program's memory.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use base::VirtAddr;
 use mach::mem::fallible::TryGrow;
 use mm::io::UserRange;
-use mm::user;
+use mm::{Page, user};
 use sync::{Error, Result};
 use task::Thread;
 use uring::{BufferRing, RingBuffer};
@@ -28,7 +29,11 @@ const GROUPS_MAX: usize = 1 << 10;
 const SKIP: i32 = -2;
 
 /// A registered buffer; an empty one stands for none.
-pub type UserBuffer = UserRange;
+struct Buffer {
+    range: UserRange,
+    /// Its pages, if they are pinned.
+    pages: Vec<Page>,
+}
 
 struct Group {
     number: u16,
@@ -39,7 +44,7 @@ struct Group {
 /// What a ring's program registered.
 pub struct Registered {
     files: Option<Vec<Option<Arc<OpenFile>>>>,
-    buffers: Option<Vec<UserBuffer>>,
+    buffers: Option<Vec<Buffer>>,
     groups: Vec<Group>,
     /// The ring takes no entries yet.
     pub is_disabled: bool,
@@ -146,11 +151,15 @@ impl Registered {
                 Some(at) => user::read::<[u64; 2]>(VirtAddr(at) + index * 16)?,
                 None => [0, 0],
             };
-            let buffer = checked_buffer(start, len)?;
-            bytes += buffer.len as u64;
-            buffers.push(buffer);
+            let range = checked_range(start, len)?;
+            bytes += range.len as u64;
+            buffers.push(Buffer {
+                range,
+                pages: Vec::new(),
+            });
         }
         check_lock(bytes)?;
+        buffers.iter_mut().try_for_each(Buffer::pin)?;
         self.buffers = Some(buffers);
         Ok(())
     }
@@ -167,13 +176,23 @@ impl Registered {
     /// Errors: `BadAddress`.
     pub fn within(&self, index: u16, range: UserRange) -> Result<UserRange> {
         let buffers = self.buffers.as_ref().ok_or(Error::BadAddress)?;
-        let buffer = buffers.get(index as usize).ok_or(Error::BadAddress)?;
+        let buffer = buffers.get(index as usize).ok_or(Error::BadAddress)?.range;
         let from = range.start.0.checked_sub(buffer.start.0);
         let end = from.and_then(|from| from.checked_add(range.len as u64));
         match end {
             Some(end) if end <= buffer.len as u64 && buffer.len != 0 => Ok(range),
             _ => Err(Error::BadAddress),
         }
+    }
+
+    /// The pages of the buffer `index`, and which of their bytes are `range`; `None` if it does not lie within
+    /// it, or is not pinned.
+    pub fn pinned(&self, index: u16, range: UserRange) -> Option<(&[Page], Range<usize>)> {
+        self.within(index, range).ok()?;
+        let buffer = self.buffers.as_ref()?.get(index as usize)?;
+        let start = buffer.range.start;
+        let first = start.page_offset() + (range.start.0 - start.0) as usize;
+        (!buffer.pages.is_empty()).then_some((&buffer.pages, first..first + range.len))
     }
 
     /// Takes a ring of buffers at `address`.
@@ -263,7 +282,24 @@ fn file_of(thread: &Thread, fd: i32) -> Result<Option<Arc<OpenFile>>> {
     }
 }
 
-fn checked_buffer(start: u64, len: u64) -> Result<UserBuffer> {
+impl Buffer {
+    /// Pins it, if it is memory of that kind.
+    ///
+    /// Errors: `OutOfMemory`.
+    fn pin(&mut self) -> Result<()> {
+        if self.range.len == 0 {
+            return Ok(());
+        }
+        match user::space().pin(self.range.start, self.range.len as u64) {
+            Ok(pages) => self.pages = pages,
+            Err(Error::OutOfMemory) => return Err(Error::OutOfMemory),
+            Err(_) => {}
+        }
+        Ok(())
+    }
+}
+
+fn checked_range(start: u64, len: u64) -> Result<UserRange> {
     if start == 0 && len != 0 {
         return Err(Error::BadAddress);
     }

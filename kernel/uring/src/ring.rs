@@ -8,15 +8,13 @@ use core::ops::Range;
 use base::SharedMemory;
 use mach::mem::fallible;
 use mach::sync::Spin;
-use mm::io::Source;
 use mm::{MemoryObject, Window};
 use sync::poll::{Events, Pollee};
-use sync::{Error, Mutex, Result};
+use sync::{Error, Mutex, Result, WaitQueue};
 use uring::{CompletionQueue, Counted, Drain, Geometry, SubmissionQueue};
 use vfs::file::{File, OpenFile};
 
 use crate::abi::Abi;
-use crate::no_wait::without_waiting;
 use crate::pages::Pages;
 use crate::registered::Registered;
 use crate::request::Request;
@@ -45,6 +43,19 @@ pub struct State {
     pub drain: Drain<Arc<Request>>,
     /// Timeouts that count completions.
     pub counted: Counted<Arc<Request>>,
+    /// Threads that wait for completions, and how many the least patient of them waits for.
+    pub waiters: u32,
+    /// See `waiters`.
+    pub wanted: u32,
+}
+
+impl State {
+    /// Whether somebody who waits has as many completions as he waits for.
+    pub fn is_enough(&self, rings: &Pages) -> bool {
+        let is_there =
+            || self.completions.ready(rings) >= self.wanted || self.completions.has_overflow();
+        self.waiters != 0 && is_there()
+    }
 }
 
 /// A ring.
@@ -67,7 +78,9 @@ pub struct Ring {
     pub registered: Mutex<Registered>,
     /// An eventfd that hears of completions.
     pub eventfd: Spin<Option<Arc<OpenFile>>>,
-    /// Who waits for completions.
+    /// Threads that wait for completions in a call.
+    pub enough: WaitQueue,
+    /// Who else waits for them.
     pub pollee: Pollee,
 }
 
@@ -90,24 +103,29 @@ impl Ring {
                 completions: CompletionQueue::new(geometry),
                 drain: Drain::default(),
                 counted: Counted::default(),
+                waiters: 0,
+                wanted: 0,
             }),
             requests: Spin::new(Vec::new()),
             registered: Mutex::new(Registered::new(setup.is_disabled)),
             eventfd: Spin::new(None),
+            enough: WaitQueue::new(),
             pollee: Pollee::new(),
         })?)
     }
 
-    /// Tells whoever waits for completions. In ordinary context.
+    /// Tells whoever waits for completions.
     pub fn announce(&self) {
+        self.enough.wake_all();
+        self.tell();
+    }
+
+    /// Tells those who wait in no call of the ring's.
+    pub fn tell(&self) {
         self.pollee.notify(Events::READABLE);
         let eventfd = self.eventfd.lock().clone();
         if let Some(open) = eventfd {
-            let one = 1u64.to_ne_bytes();
-            without_waiting(|| {
-                // A counter that is full says already that there are some.
-                let _ = open.file.write(&open, &mut Source::kernel(&one));
-            });
+            self.abi.signal(&open);
         }
     }
 }

@@ -4,14 +4,16 @@ use alloc::sync::Arc;
 
 use mach::mem::fallible::TryGrow;
 use sync::{Error, Result};
+use task::Thread;
 use uring::{Link, Next, Operation, SqeFlags, Turn};
+use vfs::file::transfer::Begun;
 
 use crate::request::{Ending, Request};
 use crate::ring::Ring;
 use crate::submitter::Submitter;
 
 /// Requests that a ring may have under way, with the completions that wait for room.
-const REQUESTS_MAX: usize = 65_536;
+pub(crate) const REQUESTS_MAX: usize = 65_536;
 
 /// Requests that follow each other, as far as their entries have been taken.
 #[derive(Default)]
@@ -44,22 +46,32 @@ impl Ring {
     /// Takes up to `count` entries, for `submitter` to run; returns how many.
     ///
     /// Errors: `WouldBlock` if there is no room for a single one now.
-    pub fn submit(self: &Arc<Self>, submitter: &Arc<Submitter>, count: u32) -> Result<u32> {
+    pub fn submit(
+        self: &Arc<Self>,
+        thread: &Thread,
+        submitter: &Arc<Submitter>,
+        count: u32,
+    ) -> Result<u32> {
         submitter.note_ring(self).map_err(|_| Error::WouldBlock)?;
         let mut queue = self.submissions.lock();
         let mut chain = Chain::default();
+        let mut begun = Begun::default();
         let mut taken = 0;
         while taken < count {
             if queue.pending(&*self.rings) == 0 {
                 break;
             }
-            if self.reserve(submitter).is_err() {
-                break;
-            }
             let Next::Entry(sqe) = queue.take(&*self.rings, &*self.sqes) else {
-                self.state.lock().completions.release();
                 break;
             };
+            if chain.is_empty() && self.begin(thread, &sqe, &mut begun) {
+                taken += 1;
+                continue;
+            }
+            if self.reserve(submitter).is_err() {
+                queue.put_back(&*self.rings);
+                break;
+            }
             let Ok(request) = Request::new(self, submitter, sqe) else {
                 self.state.lock().completions.release();
                 queue.put_back(&*self.rings);

@@ -38,7 +38,20 @@ impl Ring {
                 drop(state);
                 (has_news || submitter.has_work()).then_some(())
             };
-            self.pollee.queue.wait(how, has_news)?;
+            self.note_waiter(least);
+            let waited = self.enough.wait(how, has_news);
+            self.state.lock().waiters -= 1;
+            waited?;
         }
+    }
+
+    /// This thread waits for `least` completions.
+    fn note_waiter(&self, least: u32) {
+        let mut state = self.state.lock();
+        state.wanted = match state.waiters {
+            0 => least,
+            _ => state.wanted.min(least),
+        };
+        state.waiters += 1;
     }
 }
