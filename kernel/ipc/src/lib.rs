@@ -1,4 +1,5 @@
-//! What programs talk and wait through: pipes, counters, futexes, epoll and System V's objects.
+//! What programs talk and wait through: pipes, counters, futexes, epoll, contexts of io_submit(2) and System V's
+//! objects.
 //!
 //! Each object has one [`sync::poll::Pollee`]; what poll reports is kept in atomics, so
 //! that epoll reads it without a lock. Contents are guarded by a sleeping lock, because
@@ -9,6 +10,7 @@
 
 extern crate alloc;
 
+pub mod aio;
 pub mod epoll;
 pub mod eventfd;
 pub mod fifo;

@@ -8,6 +8,7 @@
 
 extern crate alloc;
 
+mod aio;
 pub mod async_io;
 mod attributes;
 mod dir;
@@ -30,6 +31,7 @@ use linux_abi::Entry;
 
 /// The calls of this crate.
 pub const FAMILIES: &[&[Entry]] = &[
+    aio::CALLS,
     attributes::CALLS,
     dir::CALLS,
     epoll::CALLS,

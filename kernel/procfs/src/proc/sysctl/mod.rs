@@ -29,7 +29,7 @@ use sync::Error;
 use task::current;
 use task::names::Changeable;
 
-use ipc::pipe;
+use ipc::{aio, pipe};
 use vfs::file::OpenFile;
 use vfs::pseudo::{Entry, Text};
 use vfs::{mount, notify};
@@ -70,6 +70,15 @@ pub const PARTS: [&[Entry]; 7] = [
 
 /// The other lines.
 pub const ENTRIES: &[Entry] = &[
+    Entry {
+        path: "sys/fs/aio-max-nr",
+        generate: |text| writeln!(text, "{}", aio::limit()),
+        store: Some(|bytes| {
+            aio::set_limit(form::parse(bytes, 0..=u64::from(u32::MAX))?);
+            Ok(())
+        }),
+    },
+    fact!("sys/fs/aio-nr", aio::promised()),
     fact!("sys/fs/file-max", OpenFile::most()),
     Entry::new("sys/fs/file-nr", open_files),
     fact!("sys/fs/inotify/max_queued_events", notify::QUEUED_MAX),
