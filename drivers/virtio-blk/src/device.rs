@@ -14,6 +14,18 @@ use crate::slots::Slots;
 /// Descriptors of a queue at most, and so commands under way.
 const QUEUE_SIZE: u16 = 64;
 
+/// How the device interrupts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Interrupts {
+    /// By one line for everything.
+    Line,
+    /// Queue `n` raises MSI-X entry `n`, and a change of the configuration this one, if any.
+    Messages {
+        /// See there.
+        changes: Option<u16>,
+    },
+}
+
 /// The whole device.
 pub struct VirtioBlk<M> {
     transport: Transport,
@@ -21,26 +33,24 @@ pub struct VirtioBlk<M> {
     agreed: u64,
     /// Queues that we want, at most.
     queues_max: u16,
-    /// Queue `n` raises the interrupt of entry `n`; false if all share a line.
-    has_messages: bool,
+    interrupts: Interrupts,
     limits: Limits,
 }
 
 impl<M: DmaSource> VirtioBlk<M> {
-    /// Brings the device up with at most `queues` queues, at least one. Ends of commands of queue `n` raise
-    /// MSI-X entry `n`, or without messages the device's line.
+    /// Brings the device up with at most `queues` queues, at least one.
     pub fn open(
         transport: Transport,
         memory: M,
         queues: u16,
-        has_messages: bool,
+        interrupts: Interrupts,
     ) -> Result<(Self, Vec<ChannelBox>), Error> {
         let mut device = Self {
             transport,
             memory,
             agreed: 0,
             queues_max: queues.max(1),
-            has_messages,
+            interrupts,
             limits: Limits::plain(0),
         };
         let channels = device.bring_up()?;
@@ -53,6 +63,13 @@ impl<M: DmaSource> VirtioBlk<M> {
         self.limits = self.config().limits(self.parts_max())?;
         let channels = (0..queues).map(|index| self.queue(index));
         let channels: Vec<_> = channels.collect::<Result<_, _>>()?;
+        if let Interrupts::Messages {
+            changes: Some(entry),
+        } = self.interrupts
+        {
+            // Without it a new size is noticed when somebody asks for it.
+            self.transport.set_config_vector(entry);
+        }
         self.transport.start();
         Ok(channels)
     }
@@ -77,7 +94,10 @@ impl<M: DmaSource> VirtioBlk<M> {
         let shape = QueueShape {
             index,
             size_max: QUEUE_SIZE,
-            vector: if self.has_messages { index } else { NO_VECTOR },
+            vector: match self.interrupts {
+                Interrupts::Messages { .. } => index,
+                Interrupts::Line => NO_VECTOR,
+            },
             event_index: self.has(Features::EVENT_IDX),
         };
         let parts = match self.has(Features::INDIRECT_DESC) {

@@ -25,4 +25,4 @@ mod config;
 mod device;
 mod slots;
 
-pub use device::VirtioBlk;
+pub use device::{Interrupts, VirtioBlk};

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use base::{DeviceAddr, Instant};
 use block::{Admitted, Cache, ChannelBox, Completion, Control, Done, Durability, Failure};
-use block::{Operation, Order, Queue, Request, SectorRange};
+use block::{Keep, Operation, Order, Queue, Request, SectorRange};
 use hal::caching::WriteBack;
 use hal::owner::Device as Owned;
 use hal::sim::SimMemory;
-use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Mmio};
+use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Mmio, Span};
 use virtio::{Error, MmioTransport, Transport};
-use virtio_blk::VirtioBlk;
+use virtio_blk::{Interrupts, VirtioBlk};
 use virtq::Addresses;
 use virtq::sim::{Device, Fetched};
 
@@ -22,7 +22,16 @@ const DISCARD: u32 = 1 << 13;
 const WRITE_ZEROES: u32 = 1 << 14;
 const INDIRECT: u32 = 1 << 28;
 
-type Memory = Option<DmaBuf<WriteBack, Owned>>;
+struct Memory {
+    buffer: Option<DmaBuf<WriteBack, Owned>>,
+    spans: Vec<Span>,
+}
+
+impl Keep for Memory {
+    fn spans(&self) -> &[Span] {
+        &self.spans
+    }
+}
 
 struct Rig {
     memory: SimMemory,
@@ -59,7 +68,7 @@ fn open(
 ) -> Result<(VirtioBlk<SimMemory>, Vec<ChannelBox>), Error> {
     let driver = registers.window(0, registers.bytes()).unwrap();
     let transport = Transport::Mmio(MmioTransport::new(driver).unwrap());
-    VirtioBlk::open(transport, memory.clone(), 4, false)
+    VirtioBlk::open(transport, memory.clone(), 4, Interrupts::Line)
 }
 
 fn device(memory: &SimMemory, registers: &Mmio) -> Device {
@@ -90,7 +99,7 @@ fn rig(features: u32) -> Rig {
 }
 
 fn note(ended: &mut Vec<(Result<Done, Failure>, Vec<u8>)>, completion: Completion<Memory>) {
-    let bytes = completion.keep.map_or(Vec::new(), |memory| {
+    let bytes = completion.keep.buffer.map_or(Vec::new(), |memory| {
         let memory = memory.take_back();
         let mut bytes = vec![0; memory.bytes()];
         memory.copy_out(0, &mut bytes);
@@ -112,10 +121,14 @@ impl Rig {
         let request = Request {
             operation,
             sectors: SectorRange { first, count },
-            spans: spans.collect(),
-            keep: memory,
+            keep: Memory {
+                spans: spans.collect(),
+                buffer: memory,
+            },
         };
-        match self.queue.submit(request, self.now) {
+        let admitted = self.queue.submit(request, self.now);
+        self.queue.publish();
+        match admitted {
             Admitted::UnderWay => {}
             Admitted::Ended(completion) => note(&mut self.ended, completion),
             Admitted::Full(_) => panic!("there is room"),

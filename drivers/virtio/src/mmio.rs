@@ -39,11 +39,15 @@ pub struct MmioTransport {
 #[derive(Debug)]
 pub struct InterruptRegisters(Mmio);
 
+/// In the status of interrupts (section 4.2.2).
+const CONFIGURATION_CHANGED: u32 = 1 << 1;
+
 impl InterruptRegisters {
-    /// Acknowledges what is pending, so that the line falls.
-    pub fn acknowledge(&self) {
+    /// Acknowledges what is pending, so that the line falls; whether a change of the configuration was.
+    pub fn acknowledge(&self) -> bool {
         let pending = self.0.read32(0);
         self.0.write32(INTERRUPT_ACK - INTERRUPT_STATUS, pending);
+        pending & CONFIGURATION_CHANGED != 0
     }
 }
 

@@ -28,6 +28,7 @@ const DEVICE_FEATURE_SELECT: usize = 0x00;
 const DEVICE_FEATURE: usize = 0x04;
 const DRIVER_FEATURE_SELECT: usize = 0x08;
 const DRIVER_FEATURE: usize = 0x0c;
+const CONFIG_MSIX_VECTOR: usize = 0x10;
 const STATUS: usize = 0x14;
 const QUEUE_SELECT: usize = 0x16;
 const QUEUE_SIZE: usize = 0x18;
@@ -106,6 +107,11 @@ impl PciTransport {
             self.common.write32(DRIVER_FEATURE_SELECT, select);
             self.common.write32(DRIVER_FEATURE, half);
         }
+    }
+
+    pub(crate) fn set_config_vector(&self, vector: u16) -> bool {
+        self.common.write16(CONFIG_MSIX_VECTOR, vector);
+        self.common.read16(CONFIG_MSIX_VECTOR) == vector
     }
 
     pub(crate) fn queue_size_max(&self, index: u16) -> u16 {

@@ -160,6 +160,15 @@ impl Transport {
         on_both!(self, registers => registers.add_queue(index, size, at, vector))
     }
 
+    /// Says which interrupt vector a change of the device's configuration raises, until it is negotiated with
+    /// again; false if the device takes none. Where there are no vectors, the device's line tells of it anyway.
+    pub fn set_config_vector(&self, vector: u16) -> bool {
+        match self {
+            Self::Pci(registers) => registers.set_config_vector(vector),
+            Self::Mmio(_) => true,
+        }
+    }
+
     /// Stops the device: it touches no memory any more. A hypervisor's reset is done when
     /// the register's write is.
     pub fn stop(&self) {

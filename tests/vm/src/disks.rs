@@ -2,12 +2,13 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use qemu::Qmp;
 
 use crate::Test;
+use crate::build;
 use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
 use crate::status::expect_status;
 use crate::userland;
@@ -16,10 +17,20 @@ use crate::volume::Folder;
 /// The tests, for one CPU and for several.
 pub const TESTS: &[Test] = &[
     (
-        "fio reads from a disk what it wrote, by pread and by io_uring",
+        "fio reads from a disk what it wrote, by pread, libaio and io_uring, one or many at a time",
         |setup| {
             let disk = Image::new("fio", 32 << 20)?;
             passes(setup, &[&disk.flag("")], FIO)
+        },
+    ),
+    (
+        "transfers under way outlive their program, its memory and its forks",
+        |setup| {
+            let disk = Image::new("under-way", 4 << 20)?;
+            let built = build::c(Path::new("tests/programs/scenes/aio_disk.c"))?;
+            let program = format!("{}:/aio_disk", built.display());
+            let guest = start(setup, &["--add", &program, &disk.flag("")], "/aio_disk")?;
+            expect_status(&guest.wait(BOOT_PATIENCE)?, 0)
         },
     ),
     (
@@ -68,6 +79,10 @@ pub const TESTS_ONCE: &[Test] = &[
     ),
     ("a disk that grows while it is used has its new end", grows),
     (
+        "a disk that shrinks while it is used ends where it does then",
+        shrinks,
+    ),
+    (
         "an ext4 file system is used, and e2fsck finds nothing",
         |setup| {
             let disk = Image::new("ext4", 48 << 20)?;
@@ -85,12 +100,21 @@ pub const TESTS_ONCE: &[Test] = &[
 ];
 
 const FIO: &str = "set -e
-for engine in psync io_uring; do
-  fio --name=it --filename=/dev/vda --thread --direct=1 --rw=randrw --bs=4k --size=2m \\
-    --io_size=2m --verify=crc32c --iodepth=8 --ioengine=$engine > /tmp/log 2>&1 ||
-    { cat /tmp/log; exit 1; }
+run() {
+  \"$@\" > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
   grep -q 'err= 0' /tmp/log
+}
+FIO=\"fio --name=it --filename=/dev/vda --thread --direct=1 --verify=crc32c --size=2m --io_size=2m\"
+for how in psync 'libaio --iodepth=1' 'io_uring --iodepth=1' 'libaio --iodepth=32' \\
+  'libaio --iodepth=32 --userspace_reap' 'io_uring --iodepth=32' \\
+  'io_uring --iodepth=32 --fixedbufs --registerfiles' 'libaio --iodepth=8 --bs=4k-300k'; do
+  run $FIO --bs=4k --rw=randrw --ioengine=$how
 done
+chmod 666 /dev/vda
+for engine in libaio io_uring; do
+  run setpriv --reuid=65534 --regid=65534 --clear-groups $FIO --bs=4k --rw=randrw --iodepth=32 --ioengine=$engine
+done
+grep -q '^0$' /proc/sys/fs/aio-nr
 fio --name=it --filename=/dev/vda --thread --rw=write --bs=7k --size=700k --fsync=10 \\
   --verify=md5 --ioengine=psync > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
@@ -122,6 +146,11 @@ test $(blockdev --getro /dev/vda) = 0; test $(cat /sys/block/vda/size) = 131072
 grep -q ' vda$' /proc/partitions; grep -q '^ *254 *0 vda ' /proc/diskstats
 printf 'label: gpt\\nsize=40M\\nsize=10M, type=swap\\n' | sfdisk -q /dev/vda
 test -b /dev/vda1; test -b /dev/vda2; test $(cat /sys/block/vda/vda2/size) = 20480
+dd if=/dev/zero of=/dev/vda2 bs=64k count=4 oflag=direct 2> /dev/null
+dd if=/dev/vda2 of=/dev/null bs=1k count=3 2> /dev/null
+grep -q '^ *254 *2 vda2 3 0 6 [0-9]* 4 0 512 [0-9]* 0 ' /proc/diskstats
+test \"$(awk '{print $1, $5}' /sys/block/vda/vda2/stat)\" = '3 4'
+iostat -x vda2 | grep -q '^vda2 '
 test $(blockdev --getsize64 /dev/vda1) = 41943040
 mkfs.ext4 -q /dev/vda1; e2fsck -fn /dev/vda1 > /tmp/log 2>&1
 test $(blkid -p -o value -s TYPE /dev/vda1) = ext4
@@ -152,11 +181,22 @@ dd if=/dev/zero of=/dev/vda bs=4k seek=9 count=1 conv=notrunc,fsync 2> /dev/null
 grep -q ' 3 0 0 vda$' /proc/disks";
 
 const GROWS: &str = "set -e
-echo it is up
 exec 3<> /dev/vda
+echo it is up
+until test $(cat /sys/block/vda/size) = 16384; do sleep 0.2; done
 until test $(blockdev --getsize64 /dev/vda) = 8388608; do sleep 0.2; done
 test $(cat /sys/block/vda/size) = 16384
 printf SIETCH | dd bs=1 seek=8000000 conv=notrunc,fsync of=/dev/fd/3 2> /dev/null";
+
+const SHRINKS: &str = "set -e
+exec 3<> /dev/vda
+echo it is up
+until test $(cat /sys/block/vda/size) = 4096; do sleep 0.2; done
+dd bs=4k skip=500 count=1 iflag=direct of=/dev/null <&3 2> /dev/null
+test $(blockdev --getsize64 /dev/vda) = 2097152
+test $(dd bs=4k skip=800 count=1 iflag=direct <&3 2> /dev/null | wc -c) = 0
+! dd if=/dev/zero bs=4k seek=800 count=1 oflag=direct conv=notrunc >&3 2> /tmp/log
+grep -q 'No space left' /tmp/log";
 
 const READ_ONLY: &str = "set -e
 test $(blockdev --getro /dev/vda) = 1; test $(cat /sys/block/vda/ro) = 1
@@ -186,16 +226,26 @@ fn bytes(setup: &Setup) -> Result<(), String> {
 
 fn grows(setup: &Setup) -> Result<(), String> {
     let disk = Image::new("grows", 4 << 20)?;
-    let name = format!("grows-{}", std::process::id());
+    resized(setup, &disk, 8 << 20, GROWS)?;
+    disk.expect_at(8_000_000, b"SIETCH")
+}
+
+fn shrinks(setup: &Setup) -> Result<(), String> {
+    let disk = Image::new("shrinks", 4 << 20)?;
+    resized(setup, &disk, 2 << 20, SHRINKS)
+}
+
+/// Gives the disk another size when the script says that it is up.
+fn resized(setup: &Setup, disk: &Image, bytes: u64, script: &str) -> Result<(), String> {
+    let name = format!("resized-{}-{bytes}", std::process::id());
     let flag = disk.flag("");
-    let guest = start(setup, &["--name", &name, &flag], GROWS)?;
+    let guest = start(setup, &["--name", &name, &flag], script)?;
     guest.expect("it is up", BOOT_PATIENCE)?;
     let socket = state_folder().join("sietch").join(&name).join("qmp.sock");
     Qmp::connect(&socket)
-        .and_then(|mut qmp| qmp.resize_disk(0, 8 << 20))
+        .and_then(|mut qmp| qmp.resize_disk(0, bytes))
         .map_err(|error| format!("QEMU does not resize it: {error}"))?;
-    expect_status(&guest.wait(BOOT_PATIENCE)?, 0)?;
-    disk.expect_at(8_000_000, b"SIETCH")
+    expect_status(&guest.wait(BOOT_PATIENCE)?, 0)
 }
 
 fn tools(setup: &Setup) -> Result<(), String> {

@@ -150,10 +150,10 @@ fn line_vector(slot: usize, source: Softirq) -> Option<Vector> {
 }
 
 fn line_interrupt(argument: usize) {
-    if let Some(registers) = LINES.get(argument >> 8).and_then(Once::get) {
-        registers.acknowledge();
-    }
+    let registers = LINES.get(argument >> 8).and_then(Once::get);
+    let has_changed = registers.is_some_and(InterruptRegisters::acknowledge);
     match argument & 0xff {
+        source if source == Softirq::Block as usize && has_changed => kernel_block::note_change(),
         source if source == Softirq::Net as usize => net::interrupted(0),
         source => raise_numbered(source),
     }
@@ -205,7 +205,7 @@ impl Interrupts {
 fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
     match transport.kind() {
         Kind::Net => start_net(transport, place.memory, interrupts),
-        Kind::Block => start_disk(transport, place, &interrupts),
+        Kind::Block => start_disk(transport, place, interrupts),
         Kind::NineP => start_volume(transport, place),
         Kind::Console => start_console(transport, place),
         kind => klog!("no driver for {kind:?}"),
@@ -226,9 +226,15 @@ fn start_net(transport: Transport, memory: DmaMemory, interrupts: Interrupts) {
 }
 
 /// One queue for each CPU that has an interrupt of its own for it.
-fn start_disk(transport: Transport, place: Place, interrupts: &Interrupts) {
-    let has_messages = matches!(interrupts, Interrupts::Messages(_));
-    match VirtioBlk::open(transport, place.memory, interrupts.count(), has_messages) {
+fn start_disk(transport: Transport, place: Place, interrupts: Interrupts) {
+    let queues = interrupts.count();
+    let told = match interrupts {
+        Interrupts::Line(_) => virtio_blk::Interrupts::Line,
+        Interrupts::Messages(mut messages) => virtio_blk::Interrupts::Messages {
+            changes: messages.add(disk_changed).then_some(queues),
+        },
+    };
+    match VirtioBlk::open(transport, place.memory, queues, told) {
         Ok((device, channels)) => {
             let control = Box::new(device);
             let parts = Parts { control, channels };
@@ -236,6 +242,11 @@ fn start_disk(transport: Transport, place: Place, interrupts: &Interrupts) {
         }
         Err(error) => klog!("device virtio-blk refused: {error:?}"),
     }
+}
+
+/// An interrupt: a disk has another size.
+fn disk_changed(_entry: usize) {
+    kernel_block::note_change();
 }
 
 fn start_volume(transport: Transport, place: Place) {
