@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::PathBuf;
 
 use ext4::Summary;
-use qemu::{CommandLine, Disk, DiskFormat};
+use qemu::{CommandLine, Disk, DiskBus, DiskFormat};
 
 use super::check::recover;
 use super::lock::{Access, Lock};
@@ -156,6 +156,8 @@ impl Attached {
             file: held.volume.path().into(),
             format: DiskFormat::Raw,
             read_only: held.access == Access::Read,
+            bus: DiskBus::Virtio,
+            block_bytes: None,
             bad_sector: None,
         })
     }
