@@ -2,7 +2,7 @@
 //!
 //! A file's blocks go on behind the last one it has, else to the group of its inode. Bitmaps are
 //! searched by words. A block that was freed is not given out before the transaction that freed it
-//! is committed (`freed`): after a crash it belongs to its old owner, with its old bytes.
+//! is committed (`freed`), nor what is promised to others (`promise`): after a crash it belongs to its old owner, with its old bytes.
 
 use alloc::vec::Vec;
 
@@ -199,7 +199,13 @@ impl Volume {
 
     /// Up to `want` blocks that follow each other, near `goal`.
     pub(crate) fn allocate(&mut self, goal: u64, want: u32) -> Result<(u64, u32)> {
-        if self.totals.free_blocks == 0 {
+        let unpromised = self.promises.set_free(self.totals.free_blocks);
+        let room = match self.spends_promises {
+            true => self.totals.free_blocks,
+            false => unpromised.unwrap_or(0),
+        };
+        let want = want.min(u32::try_from(room).unwrap_or(u32::MAX));
+        if want == 0 {
             return Err(Error::NoSpace);
         }
         let (goal_group, goal_bit) = self.geometry.place_of_block(goal).unwrap_or((0, 0));
@@ -222,6 +228,11 @@ impl Volume {
         }
         let ((number, first), len) = best.ok_or(Error::NoSpace)?;
         self.mark_used(number, first, len)?;
+        // Somebody may have been promised them meanwhile.
+        let is_promised = self.promises.set_free(self.totals.free_blocks).is_none();
+        if is_promised && !self.spends_promises {
+            return Err(Error::NoSpace);
+        }
         Ok((self.geometry.group_start(number) + u64::from(first), len))
     }
 

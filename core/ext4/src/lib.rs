@@ -10,6 +10,7 @@
 //! Six layers, each with its own page on top of its file:
 //! ```text
 //! names, directory, htree, xattr, file, resize     what programs ask for
+//! place, promise                                   data that a cache of pages writes by itself
 //! extents, inodes, balloc                          trees, and who owns which block
 //! volume                                           handles, commits, read-only after damage
 //! journal                                          the log: commit, checkpoint, replay
@@ -55,6 +56,8 @@ mod journal;
 mod layout;
 mod mount;
 mod names;
+mod place;
+mod promise;
 mod recent;
 mod resize;
 mod seal;
@@ -71,6 +74,8 @@ pub use file::Seek;
 pub use layout::inode::{FLAG_APPEND, FLAG_IMMUTABLE, FileType, Inode, Time};
 pub use mount::{Access, Found};
 pub use names::{Change, New, Rename, Unlinked};
+pub use place::{Grown, WriteBlocks};
+pub use promise::Promises;
 pub use resize::Allocate;
 pub use summary::Summary;
 pub use volume::{ROOT_INODE, Sync, Usage, Volume};

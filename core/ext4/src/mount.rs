@@ -57,6 +57,7 @@ impl Volume {
         if can_write {
             found.orphans = volume.begin_writing()?;
         }
+        volume.promises.set_free(volume.totals.free_blocks);
         Ok((volume, found))
     }
 
@@ -74,6 +75,8 @@ impl Volume {
             changed: BTreeSet::new(),
             resized: BTreeSet::new(),
             has_unflushed_data: false,
+            promises: Default::default(),
+            spends_promises: false,
             overhead: 0,
         }
     }

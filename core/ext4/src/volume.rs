@@ -14,11 +14,13 @@
 //! marked so that e2fsck looks at all of it.
 
 use alloc::collections::BTreeSet;
+use alloc::sync::Arc;
 
 use crate::error::{Corrupt, Error, Result};
 use crate::freed::Freed;
 use crate::journal::Log;
 use crate::layout::superblock::{Geometry, Totals};
+use crate::promise::Promises;
 use crate::recent::Recent;
 use crate::seal::{Context, Seal};
 use crate::store::Store;
@@ -62,6 +64,9 @@ pub struct Volume {
     pub(crate) changed: BTreeSet<u32>,
     pub(crate) resized: BTreeSet<u32>,
     pub(crate) has_unflushed_data: bool,
+    pub(crate) promises: Arc<Promises>,
+    /// Blocks are for data that room was promised to.
+    pub(crate) spends_promises: bool,
     pub(crate) overhead: u64,
 }
 
@@ -81,10 +86,15 @@ impl Volume {
         Usage {
             block_bytes: self.geometry.block_bytes as u32,
             blocks: self.geometry.blocks - self.overhead,
-            free_blocks: self.totals.free_blocks,
+            free_blocks: (self.totals.free_blocks).saturating_sub(self.promises.promised()),
             inodes: self.geometry.inodes,
             free_inodes: self.totals.free_inodes,
         }
+    }
+
+    /// Room for data that a cache of pages will bring.
+    pub fn promises(&self) -> Arc<Promises> {
+        self.promises.clone()
     }
 
     /// Bytes of a block.
@@ -133,6 +143,7 @@ impl Volume {
                 self.note(error);
             }
         }
+        self.promises.set_free(self.totals.free_blocks);
         result
     }
 

@@ -4,32 +4,9 @@ mod support;
 
 use std::collections::BTreeMap;
 
-use ext4::{Access, Allocate, Durability, Expect, ROOT_INODE, Rename, Volume};
+use ext4::{Access, Allocate, Expect, ROOT_INODE, Rename, Volume};
 use models::{Random, for_each_seed};
-use support::{Disk, Event, NOW, contents, folder, image, names, regular};
-
-/// The disk as a loss of power after `count` events may leave it: of what was not flushed, each
-/// sector is there or not.
-fn after_loss(before: &[u8], history: &[Event], count: usize, random: &mut Random) -> Disk {
-    let mut bytes = before.to_vec();
-    let flushed = history[..count]
-        .iter()
-        .rposition(Option::is_none)
-        .unwrap_or(0);
-    for (index, event) in history[..count].iter().enumerate() {
-        let Some((offset, data, durability)) = event else {
-            continue;
-        };
-        for (sector, part) in data.chunks(512).enumerate() {
-            let survives = index < flushed || *durability == Durability::Forced;
-            if survives || random.once_in(2) {
-                let at = *offset as usize + sector * 512;
-                bytes[at..at + 512].copy_from_slice(part);
-            }
-        }
-    }
-    Disk::new(bytes)
-}
+use support::{NOW, after_loss, contents, folder, image, names, regular};
 
 /// What has to be there: files with their bytes, as of the last commit.
 type Model = BTreeMap<String, Vec<u8>>;

@@ -69,9 +69,10 @@ impl Backing for Node {
         self.volume.io_bytes()
     }
 
-    fn fill(&self, first: u64, pages: &[Page]) -> Result<()> {
+    fn fill(&self, first: u64, pages: &[Page]) -> Result<bool> {
         let mut pages = (first..).zip(pages);
-        pages.try_for_each(|(index, page)| self.fill_page(index, page))
+        pages.try_for_each(|(index, page)| self.fill_page(index, page))?;
+        Ok(true)
     }
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
@@ -84,7 +85,7 @@ impl Backing for Node {
         Ok(len)
     }
 
-    fn store(&self, offset: u64, data: &[u8]) -> Result<()> {
+    fn store(&self, offset: u64, data: &[u8]) -> Result<usize> {
         let fid = self.opened()?.fid();
         let (mut offset, mut rest) = (offset, data);
         while !rest.is_empty() {
@@ -95,7 +96,8 @@ impl Backing for Node {
                 data: piece,
             };
             match self.volume.call(&write)? {
-                Answer::Written(0) => return Err(Error::NoSpace),
+                Answer::Written(0) if rest.len() == data.len() => return Err(Error::NoSpace),
+                Answer::Written(0) => break,
                 Answer::Written(count) => {
                     offset += count as u64;
                     rest = rest.get(count..).ok_or(Error::Io)?;
@@ -103,19 +105,21 @@ impl Backing for Node {
                 _ => return Err(Error::Io),
             }
         }
-        Ok(())
+        Ok(data.len() - rest.len())
     }
 
-    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<()> {
+    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<u64> {
         let mut buffer = fallible::zeroed(PAGE_BYTES)?;
         for (index, page) in (first..).zip(pages) {
             let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
             if let Some(bytes) = buffer.get_mut(..len) {
                 page.read(0, bytes);
-                self.store(index * PAGE, bytes)?;
+                if self.store(index * PAGE, bytes)? < len {
+                    return Err(Error::NoSpace);
+                }
             }
         }
-        Ok(())
+        Ok(pages.len() as u64)
     }
 }
 
@@ -138,6 +142,14 @@ impl File for Node {
 
     fn close(&self, _open: &OpenFile) {
         pagecache::close(self);
+    }
+
+    fn failures_heard(&self) -> u32 {
+        self.cache.failures_heard()
+    }
+
+    fn tell_failures(&self, heard: &mut u32) -> bool {
+        self.cache.tell_failures(heard)
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
@@ -171,8 +183,8 @@ impl MemoryObject for Node {
         Backing::size(self).unwrap_or(0)
     }
 
-    fn mark_dirty(&self, index: u64) {
-        pagecache::stored(&self.cache, index);
+    fn mark_dirty(&self, index: u64) -> core::result::Result<(), FaultError> {
+        pagecache::stored(self, index)
     }
 
     fn sync(&self, bytes: Range<u64>) -> Result<()> {

@@ -1,26 +1,29 @@
 //! The bytes of files on the disk, below their pages (`kernel_pagecache`).
 //!
 //! Data go between pages and the disk without the volume's lock, which is only held to ask where
-//! they are.
+//! they are. A few new blocks are written while it is held: that is less work than to reserve them
+//! first.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
-use base::PAGE_BYTES;
-use ext4::{Allocate, Mapping};
-use kernel_block::Segment;
+use base::{Instant, PAGE_BYTES};
+use ext4::{Allocate, Change, DeviceError, Grown, Mapping, Run, Time};
+use kernel_block::{Durability, Segment, Store};
 use kernel_pagecache::{self as pagecache, Backing, Cache, Keeps};
-use mach::mem::fallible::{self, TryGrow};
+use mach::mem::fallible::TryGrow;
 use mm::Page;
 use sync::{Error, Result};
 
 use crate::node::Node;
 use crate::volume::now;
 
-const PAGE: u64 = PAGE_BYTES as u64;
+pub(super) const PAGE: u64 = PAGE_BYTES as u64;
 /// Bytes that one hold of the volume's lock moves.
 const PIECE_BYTES: usize = 256 << 10;
+/// Blocks that are written while they get their place.
+const SHORT_BLOCKS: u32 = 16;
 
 /// The parts of pages, of which the first holds the byte `start` of a file, that are in `bytes`.
 fn parts(pages: &[Page], start: u64, bytes: Range<u64>) -> Result<Vec<Segment>> {
@@ -51,8 +54,13 @@ impl Node {
         self.size.store(size, Ordering::Release);
     }
 
+    /// Blocks of so many pages.
+    fn blocks(&self, pages: u64) -> u64 {
+        pages * (PAGE / self.shared.block_bytes)
+    }
+
     /// Where the block with the byte `at` is, and how many bytes lie there in one piece.
-    fn place_of(&self, at: u64) -> Result<(Mapping, u64)> {
+    pub(super) fn place_of(&self, at: u64) -> Result<(Mapping, u64)> {
         let each = self.shared.block_bytes;
         let block = u32::try_from(at / each).map_err(|_| Error::FileTooLarge)?;
         let run = self.shared.with(|volume| volume.map(self.number, block))?;
@@ -61,12 +69,90 @@ impl Node {
 
     /// Sets the size, on the disk and of the pages.
     pub(super) fn resize(&self, size: u64) -> Result<()> {
+        if size > self.inode()?.size {
+            // So that no crash shows the size without what was written before.
+            pagecache::write_back(self, 0..u64::MAX)?;
+        }
         pagecache::resize(self, size, || {
             let (number, shared) = (self.number, &self.shared);
             shared.with(|volume| volume.truncate(number, size, now()))?;
+            if size == 0 && self.bytes() != 0 {
+                self.is_emptied.store(true, Ordering::Release);
+            }
             self.set_bytes(size);
+            *self.modified.lock() = None;
             Ok(())
         })
+    }
+
+    /// Brings all its pages down, and the time of their change.
+    pub(super) fn bring_down(&self) -> Result<()> {
+        self.is_listed.store(false, Ordering::Release);
+        let brought = pagecache::write_back(self, 0..u64::MAX);
+        if self.cache.is_dirty() {
+            self.is_listed.store(true, Ordering::Release);
+        }
+        let modified = *self.modified.lock();
+        if let Some(time) = modified {
+            let change = Change {
+                modified: Some(time),
+                ..Change::default()
+            };
+            self.shared
+                .with(|volume| volume.change(self.number, &change, time))?;
+            self.forget_modified(time);
+        }
+        brought
+    }
+
+    /// The disk knows when it was changed, unless it was changed again.
+    fn forget_modified(&self, known: Time) {
+        let mut modified = self.modified.lock();
+        if *modified == Some(known) {
+            *modified = None;
+        }
+    }
+
+    /// Brings down the beginning of `bytes`, which are whole blocks in pages from the byte `start`
+    /// on; returns how many bytes.
+    fn bring_some(&self, pages: &[Page], start: u64, bytes: Range<u64>, size: u64) -> Result<u64> {
+        let each = self.shared.block_bytes;
+        let block_at = |at: u64| u32::try_from(at / each).map_err(|_| Error::FileTooLarge);
+        let blocks = block_at(bytes.start)?..block_at(bytes.end)?;
+        let (number, modified) = (self.number, *self.modified.lock());
+        let grown = |end: u64| Grown {
+            size: size.min(end),
+            modified,
+        };
+        let parts = parts(pages, start, bytes.clone())?;
+        let store = &self.shared.store;
+        let write = |block: u64, len: u32| {
+            let len = u64::from(len) * each;
+            write_first(store, block * each, &parts, len as usize)
+        };
+        let run = self.shared.with(|volume| {
+            let run = volume.map(number, blocks.start)?;
+            let is_short = run.len.min(blocks.len() as u32) <= SHORT_BLOCKS;
+            if run.place != Mapping::Hole || !is_short {
+                return volume.place(number, blocks.clone());
+            }
+            let grown = grown(bytes.end);
+            let len = volume.write_new(number, blocks.clone(), grown, &mut |block, len| {
+                write(block, len).map_err(|_| DeviceError)
+            })?;
+            Ok(Run { len, ..run })
+        })?;
+        let len = u64::from(run.len) * each;
+        if let Mapping::Written(block) | Mapping::Unwritten(block) = run.place {
+            write(block, run.len)?;
+            let grown = grown(bytes.start + len);
+            self.shared
+                .with(|volume| volume.settle(number, &run, grown))?;
+        }
+        if let Some(time) = modified {
+            self.forget_modified(time);
+        }
+        Ok(len)
     }
 
     /// fallocate(2).
@@ -82,6 +168,30 @@ impl Node {
             }
             Ok(())
         })
+    }
+}
+
+/// Writes the first `len` bytes of parts of pages to `offset` of the disk.
+fn write_first(store: &Store, offset: u64, parts: &[Segment], len: usize) -> Result<()> {
+    let (mut count, mut done) = (0, 0);
+    while let Some(part) = parts
+        .get(count)
+        .filter(|part| done + part.bytes.len() <= len)
+    {
+        (count, done) = (count + 1, done + part.bytes.len());
+    }
+    let whole = parts.get(..count).unwrap_or(&[]);
+    store.write_pages(offset, whole, Durability::Volatile)?;
+    match parts.get(count).filter(|_| done < len) {
+        Some(part) => {
+            let first = part.bytes.start;
+            let rest = Segment {
+                page: part.page.clone(),
+                bytes: first..first + (len - done),
+            };
+            store.write_pages(offset + done as u64, &[rest], Durability::Volatile)
+        }
+        None => Ok(()),
     }
 }
 
@@ -102,11 +212,12 @@ impl Backing for Node {
         PIECE_BYTES
     }
 
-    fn fill(&self, first: u64, pages: &[Page]) -> Result<()> {
+    fn fill(&self, first: u64, pages: &[Page]) -> Result<bool> {
         let start = first * PAGE;
         let end = start + pages.len() as u64 * PAGE;
         let data_end = self.bytes().min(end);
         let mut at = start;
+        let mut has_room = end <= data_end.next_multiple_of(self.shared.block_bytes);
         while at < end {
             let (place, len) = match at < data_end {
                 true => self.place_of(at)?,
@@ -119,9 +230,12 @@ impl Backing for Node {
                     let offset = block * self.shared.block_bytes;
                     self.shared.store.read_pages(offset, &parts)?;
                 }
-                _ => parts
-                    .into_iter()
-                    .for_each(|part| part.page.zero(part.bytes)),
+                Mapping::Unwritten(_) | Mapping::Hole => {
+                    has_room &= place != Mapping::Hole;
+                    parts
+                        .into_iter()
+                        .for_each(|part| part.page.zero(part.bytes));
+                }
             }
             at = until;
         }
@@ -129,7 +243,7 @@ impl Backing for Node {
         for part in parts(pages, start, data_end.max(start)..end)? {
             part.page.zero(part.bytes);
         }
-        Ok(())
+        Ok(has_room)
     }
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
@@ -137,27 +251,47 @@ impl Backing for Node {
             .with(|volume| volume.read(self.number, offset, into))
     }
 
-    fn store(&self, offset: u64, data: &[u8]) -> Result<()> {
-        let written = self
-            .shared
-            .with(|volume| volume.write(self.number, offset, data, now()))?;
-        let end = offset + written as u64;
-        self.set_bytes(self.bytes().max(end));
-        match written == data.len() {
-            true => Ok(()),
-            false => Err(Error::NoSpace),
-        }
+    fn store(&self, offset: u64, data: &[u8]) -> Result<usize> {
+        self.shared
+            .with(|volume| volume.write(self.number, offset, data, now()))
     }
 
-    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<()> {
-        let mut buffer = fallible::zeroed(PAGE_BYTES)?;
-        for (index, page) in (first..).zip(pages) {
-            let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
-            if let Some(bytes) = buffer.get_mut(..len) {
-                page.read(0, bytes);
-                self.store(index * PAGE, bytes)?;
-            }
+    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<u64> {
+        let start = first * PAGE;
+        let each = self.shared.block_bytes;
+        let end = size
+            .next_multiple_of(each)
+            .min(start + pages.len() as u64 * PAGE);
+        let mut at = start;
+        while at < end {
+            at += self.bring_some(pages, start, at..end, size)?;
         }
-        Ok(())
+        Ok(end.saturating_sub(start) / PAGE)
+    }
+
+    fn promise(&self, pages: u64) -> bool {
+        let is_writable = self.shared.is_writable.load(Ordering::Acquire);
+        is_writable && self.shared.promises.promise(self.blocks(pages))
+    }
+
+    fn release(&self, pages: u64) {
+        self.shared.promises.release(self.blocks(pages));
+    }
+
+    fn settle_promises(&self) {
+        // What fails is heard of by who has that file open.
+        let _ = self.shared.bring_down(Instant::NEVER);
+        let _ = pagecache::write_back(self, 0..u64::MAX);
+    }
+
+    fn grow(&self, end: u64) {
+        self.size.fetch_max(end, Ordering::AcqRel);
+    }
+
+    fn changed(&self) {
+        *self.modified.lock() = Some(now());
+        if !self.is_listed.load(Ordering::Acquire) {
+            self.shared.list(self);
+        }
     }
 }

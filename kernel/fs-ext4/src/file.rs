@@ -2,16 +2,20 @@
 
 use alloc::sync::Arc;
 use core::ops::Range;
-use core::sync::atomic::AtomicUsize;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
+use ext4::{FLAG_APPEND, FLAG_IMMUTABLE};
 use kernel_pagecache as pagecache;
 use mm::io::{Sink, Source};
 use mm::{FaultError, MemoryObject, Page, Sharing};
 use sync::{Error, Result};
-use vfs::file::{File, OpenFile};
+use vfs::file::{File, OpenFile, StatusFlags};
 use vfs::{FileType, Inode, Metadata};
 
 use crate::node::Node;
+
+/// What O_SYNC has beyond O_DSYNC.
+const SYNC_ALL: u32 = 0o400_0000;
 
 impl Node {
     fn check_regular(&self) -> Result<()> {
@@ -19,6 +23,31 @@ impl Node {
             FileType::Regular => Ok(()),
             FileType::Directory => Err(Error::IsDirectory),
             _ => Err(Error::Invalid),
+        }
+    }
+}
+
+impl Node {
+    /// What the disk would say when the bytes come there, which is too late.
+    fn check_write(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<()> {
+        let appends = open.flags().contains(StatusFlags::APPEND);
+        let start = if appends { self.bytes() } else { offset };
+        let is_fixed = self.flags & FLAG_IMMUTABLE != 0
+            || self.flags & FLAG_APPEND != 0 && start < self.bytes()
+            || !self.shared.is_writable.load(Ordering::Acquire);
+        if is_fixed {
+            return Err(Error::ReadOnly);
+        }
+        match self.shared.size_max.checked_sub(start) {
+            None | Some(0) => Err(Error::FileTooLarge),
+            Some(room) => {
+                from.cut_to(
+                    usize::try_from(room)
+                        .unwrap_or(usize::MAX)
+                        .min(from.remaining()),
+                );
+                Ok(())
+            }
         }
     }
 }
@@ -31,7 +60,12 @@ impl File for Node {
 
     fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
         self.check_regular()?;
-        pagecache::write_at(self, open, offset, from)
+        self.check_write(open, offset, from)?;
+        let count = pagecache::write_at(self, open, offset, from)?;
+        if count != 0 && open.flags().contains(StatusFlags::DSYNC) {
+            Inode::sync(self, open.flags().bits() & SYNC_ALL == 0)?;
+        }
+        Ok(count)
     }
 
     fn is_seekable(&self) -> bool {
@@ -42,8 +76,19 @@ impl File for Node {
         self.read_metadata()
     }
 
+    /// As where a file takes another's name (`Shared::bring_down_replacing`).
     fn close(&self, _open: &OpenFile) {
-        pagecache::close(self);
+        if self.is_emptied.swap(false, Ordering::AcqRel) {
+            pagecache::close(self);
+        }
+    }
+
+    fn failures_heard(&self) -> u32 {
+        self.cache.failures_heard()
+    }
+
+    fn tell_failures(&self, heard: &mut u32) -> bool {
+        self.cache.tell_failures(heard)
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
@@ -77,8 +122,8 @@ impl MemoryObject for Node {
         self.bytes()
     }
 
-    fn mark_dirty(&self, index: u64) {
-        pagecache::stored(&self.cache, index);
+    fn mark_dirty(&self, index: u64) -> core::result::Result<(), FaultError> {
+        pagecache::stored(self, index)
     }
 
     fn sync(&self, bytes: Range<u64>) -> Result<()> {

@@ -8,17 +8,15 @@
 //!   goes when its node does.
 //! - `find`: the disk on which an image is.
 //! - `file`: an inode as programs use it, by its pages (`kernel_pagecache`).
-//! - `data`: bytes between pages and the disk. Writes go through to the disk; what programs stored
-//!   to mapped pages is written back by msync(2), fsync(2) and close(2).
+//! - `data`: bytes between pages and the disk. What is written gets its place when it is brought
+//!   down, by fsync(2) and its like or by the flusher; room is promised to it before.
 //! - `disk`: the trait that `core/ext4` asks for.
 //!
 //! Lock order: a file's locks (`kernel_pagecache`), then the volume's lock, then spin locks.
 //!
 //! A disk that is mounted twice is one file system, as with Linux.
 //!
-//! Not here: times of reads (every mount is `noatime`),
-//! extended attributes, commits by the clock: what nobody synchronizes is committed when the
-//! transaction is full, by sync(2) and by umount(2).
+//! Not here: times of reads (every mount is `noatime`), extended attributes.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -6,8 +6,9 @@ use core::ops::Range;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use ext4::{Allocate, Rename, Seek, Time};
-use kernel_pagecache::{self as pagecache, Cache};
+use kernel_pagecache::{Backing, Cache};
 use mach::mem::fallible::TryGrow;
+use mach::sync::Spin;
 use sync::{Error, Result};
 use vfs::inode::{DirEntry, Emit};
 use vfs::locks::FileLocks;
@@ -18,6 +19,8 @@ use vfs::{device_number, device_parts};
 use crate::volume::{Shared, now, time_of};
 
 const MODE_BITS: u16 = 0o7777;
+/// Sectors of a page, in which stat(2) counts room.
+const PAGE_SECTORS: u64 = base::PAGE_BYTES as u64 / 512;
 /// Names of a listing that are taken under the lock at once.
 const LISTED_AT_ONCE: usize = 64;
 
@@ -33,6 +36,16 @@ pub(super) struct Node {
     pub(super) cache: Cache,
     /// Bytes of a regular file.
     pub(super) size: AtomicU64,
+    /// It was emptied: what is written then replaces what was there.
+    pub(super) is_emptied: AtomicBool,
+    /// Its flags that say how it may be written.
+    pub(super) flags: u32,
+    /// When its bytes changed, as long as the disk does not know.
+    pub(super) modified: Spin<Option<Time>>,
+    /// The volume has it among those to be brought down.
+    pub(super) is_listed: AtomicBool,
+    /// Since when, in nanoseconds.
+    pub(super) listed_ns: AtomicU64,
     locks: FileLocks,
     attachment: Attachment,
 }
@@ -83,6 +96,11 @@ impl Node {
             is_ordinary: AtomicBool::new(false),
             cache: Cache::default(),
             size: AtomicU64::new(inode.size),
+            is_emptied: AtomicBool::new(false),
+            flags: inode.flags,
+            modified: Spin::new(None),
+            is_listed: AtomicBool::new(false),
+            listed_ns: AtomicU64::new(0),
             locks: FileLocks::default(),
             attachment: Attachment::default(),
         }))
@@ -93,8 +111,10 @@ impl Node {
         self.is_unlinked.load(Ordering::Acquire)
     }
 
+    /// It has lost its last name: nobody has to bring down what will not survive it.
     pub(super) fn set_unlinked(&self) {
         self.is_unlinked.store(true, Ordering::Release);
+        self.shared.unlist(self.number);
     }
 
     pub(super) fn inode(&self) -> Result<ext4::Inode> {
@@ -115,11 +135,15 @@ impl Node {
             FileType::Regular => self.bytes(),
             _ => found.size,
         };
-        metadata.blocks = found.sectors;
+        metadata.blocks = found.sectors + self.cache.promised() * PAGE_SECTORS;
         metadata.accessed = timestamp(found.accessed);
         metadata.modified = timestamp(found.modified);
         metadata.changed = timestamp(found.changed);
         metadata.created = timestamp(found.created);
+        if let Some(time) = *self.modified.lock() {
+            metadata.modified = timestamp(time);
+            metadata.changed = metadata.changed.max(timestamp(time));
+        }
         if matches!(self.kind, FileType::CharDevice | FileType::BlockDevice) {
             let (major, minor) = found.device();
             metadata.node = device_number(major, minor);
@@ -174,6 +198,7 @@ fn new_of<'a>(new: &New<'a>) -> Result<ext4::New<'a>> {
 
 impl Drop for Node {
     fn drop(&mut self) {
+        Backing::release(self, self.cache.discard_all());
         if *self.is_unlinked.get_mut() {
             self.shared.forget(self.number);
         }
@@ -198,6 +223,9 @@ impl Inode for Node {
             modified: change.modified.map(time_of),
         };
         self.is_ordinary.store(false, Ordering::Relaxed);
+        if change.modified.is_some() {
+            *self.modified.lock() = None;
+        }
         self.shared
             .with(|volume| volume.change(self.number, &change, now()))
     }
@@ -230,6 +258,9 @@ impl Inode for Node {
         self.shared
             .with(|volume| volume.link(self.number, name, target.number, now()))?;
         target.is_unlinked.store(false, Ordering::Release);
+        if target.cache.is_dirty() {
+            target.shared.list(target);
+        }
         Ok(())
     }
 
@@ -255,6 +286,9 @@ impl Inode for Node {
             false => Rename::Replace,
         };
         let (from, to) = ((self.number, name), (self.own(to)?.number, to_name));
+        if !exchange {
+            self.shared.bring_down_replacing(from, to)?;
+        }
         let lost = self
             .shared
             .with(|volume| volume.rename(from, to, how, now()))?;
@@ -304,7 +338,7 @@ impl Inode for Node {
     }
 
     fn sync(&self, data_only: bool) -> Result<()> {
-        pagecache::write_back(self, 0..u64::MAX)?;
+        self.bring_down()?;
         let what = match data_only {
             true => ext4::Sync::Data,
             false => ext4::Sync::All,
@@ -314,7 +348,7 @@ impl Inode for Node {
     }
 
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
-        pagecache::write_back(self, 0..u64::MAX)?;
+        self.bring_down()?;
         let what = if hole { Seek::Hole } else { Seek::Data };
         self.shared
             .with(|volume| volume.seek(self.number, offset, what))

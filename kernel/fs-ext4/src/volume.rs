@@ -5,11 +5,12 @@ use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::mem::take;
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-use ext4::{Access, MountError, ROOT_INODE, Time, Volume};
+use base::Instant;
+use ext4::{Access, MountError, Promises, ROOT_INODE, Time, Volume};
 use kernel_block::Store;
-use kernel_pagecache as pagecache;
+use kernel_pagecache::{self as pagecache, Flush};
 use mach::klog;
 use mach::mem::fallible;
 use mach::sync::Spin;
@@ -41,6 +42,14 @@ pub(super) struct Shared {
     pub(super) block_bytes: u64,
     /// The node at which pages are looked for that are given up.
     hand: AtomicU32,
+    /// Bytes that a file can have.
+    pub(super) size_max: u64,
+    /// It can be changed, or could when last seen.
+    pub(super) is_writable: AtomicBool,
+    /// Room for pages that have none yet.
+    pub(super) promises: Arc<Promises>,
+    /// Nodes with something to be brought down, which stay until it is.
+    listed: Spin<BTreeMap<u32, Arc<Node>>>,
 }
 
 /// An image with its top, as it is mounted.
@@ -89,6 +98,10 @@ fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
     }
     let shared = Arc::new(Shared {
         block_bytes: volume.block_bytes() as u64,
+        size_max: volume.size_max(),
+        is_writable: AtomicBool::new(volume.is_writable()),
+        promises: volume.promises(),
+        listed: Spin::new(BTreeMap::new()),
         volume: Mutex::new(Some(volume)),
         known: Spin::new(BTreeMap::new()),
         unused: Spin::new(Vec::new()),
@@ -96,6 +109,8 @@ fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
         store,
         hand: AtomicU32::new(0),
     });
+    let flushed: Arc<dyn Flush> = shared.clone();
+    pagecache::register(&flushed)?;
     let root = shared.node(ROOT_INODE)?;
     Ok(Arc::new(Tree { shared, root }))
 }
@@ -122,6 +137,7 @@ impl Shared {
         let result = act(volume);
         if let Some(failure) = volume.failure().filter(|_| was_sound) {
             klog!("ext4: {failure:?}: nothing is changed from now on");
+            self.is_writable.store(false, Ordering::Release);
         }
         result.map_err(error_of)
     }
@@ -209,6 +225,78 @@ impl Shared {
         volume.unmount().map_err(error_of)
     }
 
+    /// Somebody has to bring a node's pages down: it stays until then.
+    pub(super) fn list(&self, node: &Node) {
+        node.is_listed.store(true, Ordering::Release);
+        if node.is_unlinked() {
+            return;
+        }
+        let now = mach::time::now().as_nanos();
+        node.listed_ns.store(now, Ordering::Relaxed);
+        if let Some(node) = self.known(node.number) {
+            self.listed.lock().insert(node.number, node);
+        }
+    }
+
+    /// Nobody has to any more.
+    pub(super) fn unlist(&self, number: u32) {
+        let gone = self.listed.lock().remove(&number);
+        // The last of a node goes without a lock.
+        drop(gone);
+    }
+
+    fn unlist_if_clean(&self, node: &Node) {
+        let mut listed = self.listed.lock();
+        let is_clean = !node.is_listed.load(Ordering::Acquire);
+        let gone = is_clean.then(|| listed.remove(&node.number));
+        drop(listed);
+        drop(gone);
+    }
+
+    /// Brings down what is dirty since before `before`.
+    ///
+    /// Errors: the first. All are tried.
+    pub(super) fn bring_down(&self, before: Instant) -> Result<()> {
+        let (mut next, mut failed) = (0, Ok(()));
+        loop {
+            let found = {
+                let listed = self.listed.lock();
+                let first = listed.range(next..).next();
+                first.map(|(number, node)| (*number, node.clone()))
+            };
+            let Some((number, node)) = found else {
+                return failed;
+            };
+            if node.listed_ns.load(Ordering::Relaxed) <= before.as_nanos() {
+                failed = failed.and(node.bring_down());
+                self.unlist_if_clean(&node);
+            }
+            next = number.saturating_add(1);
+        }
+    }
+
+    /// A file that takes the name of another is brought down first: programs that replace a file so
+    /// seldom call fsync(2), and expect the old bytes or the new ones after a crash (as Linux'
+    /// `auto_da_alloc`).
+    pub(super) fn bring_down_replacing(
+        &self,
+        (from, name): (u32, &[u8]),
+        (to, to_name): (u32, &[u8]),
+    ) -> Result<()> {
+        if self.listed.lock().is_empty() {
+            return Ok(());
+        }
+        let replacing = self.with(|volume| match volume.lookup(to, to_name) {
+            Ok(_) => volume.lookup(from, name).map(Some),
+            Err(_) => Ok(None),
+        })?;
+        let node = replacing.and_then(|number| self.listed.lock().get(&number).cloned());
+        match node {
+            Some(node) => node.bring_down(),
+            None => Ok(()),
+        }
+    }
+
     fn nodes(&self) -> Result<Vec<Arc<Node>>> {
         let known = self.known.lock();
         Ok(fallible::collected(
@@ -236,6 +324,32 @@ impl Drop for Shared {
     }
 }
 
+/// A volume that found itself damaged commits nothing more.
+fn commit(volume: &mut Volume) -> ext4::Result<()> {
+    match volume.failure() {
+        Some(error) => Err(error),
+        None => volume.commit(),
+    }
+}
+
+impl Drop for Tree {
+    /// Nobody has a file of it open. Who still holds it, as the flusher may, finds it ended: the disk
+    /// is whole when umount(2) returns.
+    fn drop(&mut self) {
+        if let Err(error) = FileSystem::finish(self) {
+            klog!("ext4: not unmounted cleanly: {error:?}");
+        }
+    }
+}
+
+impl Flush for Shared {
+    fn flush(&self, before: Instant) {
+        // Who has a file open hears of its failures, and the log of the volume's.
+        let _ = self.bring_down(before);
+        let _ = self.with(commit);
+    }
+}
+
 impl FileSystem for Tree {
     fn kind(&self) -> &'static str {
         "ext4"
@@ -258,10 +372,8 @@ impl FileSystem for Tree {
     }
 
     fn sync(&self) -> Result<()> {
-        for node in self.shared.nodes()? {
-            pagecache::write_back(&*node, 0..u64::MAX)?;
-        }
-        self.shared.with(Volume::commit)
+        let brought = self.shared.bring_down(Instant::NEVER);
+        brought.and(self.shared.with(commit))
     }
 
     fn finish(&self) -> Result<()> {

@@ -275,8 +275,9 @@ impl MemoryObject for Node {
         self.contents().map_or(0, Contents::size)
     }
 
-    fn mark_dirty(&self, _index: u64) {
+    fn mark_dirty(&self, _index: u64) -> core::result::Result<(), FaultError> {
         self.touch(0);
+        Ok(())
     }
 
     fn shown(&self) -> Option<&AtomicUsize> {

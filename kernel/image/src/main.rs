@@ -70,6 +70,13 @@ fn kernel_main() -> ! {
     procfs::sys::add_iommu_groups();
     net::configure(address());
     net::configure6(net::first(), address_v6());
+    if !task::start_kernel_thread(
+        kernel_pagecache::run_flusher,
+        *b"flush\0\0\0\0\0\0\0\0\0\0\0",
+    ) {
+        klog!("no memory for who brings files' pages down");
+        mach::power::off(STATUS_BAD_IMAGE);
+    }
     perf::init();
     profile::init(profile_ring_bytes());
     start_program(run);

@@ -33,17 +33,36 @@ pub trait Backing: Send + Sync {
     /// Bytes that one call moves well.
     fn piece_bytes(&self) -> usize;
 
-    /// Fills whole pages, from page `first` on; zeroes where the file ends.
-    fn fill(&self, first: u64, pages: &[Page]) -> Result<()>;
+    /// Fills whole pages, from page `first` on, with zeroes where the file ends; whether all of
+    /// them have their room.
+    fn fill(&self, first: u64, pages: &[Page]) -> Result<bool>;
 
     /// Fills `into` from `offset` on; returns how many bytes there were, none at the end.
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize>;
 
-    /// Stores all of `data`.
-    fn store(&self, offset: u64, data: &[u8]) -> Result<()>;
+    /// Stores `data`, or the beginning of it where there is no room for all; returns how much.
+    fn store(&self, offset: u64, data: &[u8]) -> Result<usize>;
 
-    /// Stores pages, from page `first` on, as far as the file has `size` bytes.
-    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<()>;
+    /// Stores pages, from page `first` on, as far as the file has `size` bytes; returns how many of
+    /// them, from the first on, have all their room then.
+    fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<u64>;
+
+    /// Promises room below to so many pages; false if there may be too little. Never blocks.
+    fn promise(&self, _pages: u64) -> bool {
+        true
+    }
+
+    /// So many promised pages have their room, or need none any more. Never blocks.
+    fn release(&self, _pages: u64) {}
+
+    /// Has pages brought down that room was promised to, of other files too.
+    fn settle_promises(&self) {}
+
+    /// Bytes were written up to `end`: the file has so many at least. Never blocks.
+    fn grow(&self, _end: u64) {}
+
+    /// Its bytes have changed and are not below yet: somebody has to see to it. Never blocks.
+    fn changed(&self) {}
 }
 
 /// The pages of one inode.
@@ -58,6 +77,8 @@ pub struct Cache {
     pub(crate) shown: AtomicUsize,
     pub(crate) streams: Spin<Streams>,
     failures: Spin<Failures>,
+    /// Pages written to since somebody last looked at how much is dirty.
+    pub(crate) unchecked: AtomicUsize,
     /// Where pages are looked for that are given up.
     hand: AtomicU64,
 }
@@ -105,6 +126,11 @@ impl Cache {
         self.pages.lock().count(Mark::Dirty) != 0
     }
 
+    /// Pages that room was promised to.
+    pub fn promised(&self) -> u64 {
+        self.pages.lock().count(Mark::Promised) as u64
+    }
+
     pub(crate) fn note_failure(&self) {
         self.failures.lock().note();
     }
@@ -122,11 +148,9 @@ impl Cache {
     /// Gives up clean pages that nobody uses, until `wanted` are gone or all were looked at once;
     /// returns how many.
     pub fn give_up(&self, wanted: usize) -> usize {
-        let mut gone = 0;
         let start = self.hand.load(Ordering::Relaxed);
-        let mut from = start;
-        let mut has_wrapped = start == 0;
-        while gone < wanted && !(has_wrapped && from > start) {
+        let (mut from, mut has_wrapped, mut gone) = (start, false, 0);
+        while gone < wanted && !(has_wrapped && from >= start) {
             let looked = self.pages.lock().give_up(from, Page::is_unique);
             match looked {
                 Some((some, next)) => (gone, from) = (gone + some, next),
@@ -140,18 +164,27 @@ impl Cache {
         gone
     }
 
-    /// Pages that the file has lost go.
-    pub(crate) fn discard(&self, gone: Index<Page>) {
+    /// Pages that the file has lost go; returns to how many of them room was promised.
+    pub fn discard_all(&self) -> u64 {
+        let pages = core::mem::take(&mut *self.pages.lock());
+        self.discard(pages)
+    }
+
+    pub(crate) fn discard(&self, gone: Index<Page>) -> u64 {
+        if gone.is_empty() {
+            return 0;
+        }
+        let promised = gone.count(Mark::Promised) as u64;
         memory::count_pages(-(gone.len() as i64));
         memory::count_dirty(-(gone.count(Mark::Dirty) as i64));
         garbage::discard(Heap(gone));
+        promised
     }
 }
 
 impl Drop for Cache {
     fn drop(&mut self) {
-        let pages = core::mem::take(self.pages.get_mut());
-        self.discard(pages);
+        self.discard_all();
     }
 }
 

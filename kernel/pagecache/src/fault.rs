@@ -32,11 +32,24 @@ pub fn ready_pages(cache: &Cache, pages: Range<u64>, give: &mut dyn FnMut(u64, &
     cache.pages.lock().each(pages, give);
 }
 
-/// A program is about to store to a page, and will not say so again.
-pub fn stored(cache: &Cache, index: u64) {
-    let mut pages = cache.pages.lock();
-    pages.set(index, Mark::Stored);
-    if pages.set(index, Mark::Dirty) {
-        memory::count_dirty(1);
+/// A program is about to store to a page, and will not say so again. Never blocks.
+///
+/// Errors: `Bus` where below is no room for it.
+pub fn stored(of: &dyn Backing, index: u64) -> Result<(), FaultError> {
+    {
+        let mut pages = of.cache().pages.lock();
+        let has_room = pages.has(index, Mark::Settled) || pages.has(index, Mark::Promised);
+        if pages.get(index).is_some() && !has_room {
+            if !of.promise(1) {
+                return Err(FaultError::Bus);
+            }
+            pages.set(index, Mark::Promised);
+        }
+        pages.set(index, Mark::Stored);
+        if pages.set(index, Mark::Dirty) {
+            memory::count_dirty(1);
+        }
     }
+    of.changed();
+    Ok(())
 }

@@ -11,16 +11,19 @@
 //! mapped ([`Keeps::Mapped`]: a folder of the host, whose files others change) reads around them.
 //!
 //! - `read`: read(2), and bringing pages in
-//! - `write`: write(2), through to what is below
+//! - `write`: write(2), into pages, or `through` to what is below
 //! - `fault`: a page for a program's mapping
 //! - `write_back`: dirty pages to what is below, in runs
 //! - `resize`: pages that a file loses
+//! - `flusher`: who does that when nobody asks, and who waits when there is too much
 //! - `memory`: where pages come from, and who gives some up; the machine's figures
 //!
 //! # Invariants
 //! - **Heard**: a page that is not marked `Stored` is mapped writable nowhere, so the next store
 //!   to it faults and is heard of. Who writes a stored page back first takes the right to store
 //!   away.
+//! - **Promised is kept**: a dirty page has its room below, or was promised it; a promise ends when
+//!   the page is brought down, or lost.
 //! - **Held is kept**: a page that anybody but the index owns is not given up, so who holds one
 //!   may change it and mark it afterwards.
 //!
@@ -37,14 +40,17 @@ extern crate alloc;
 
 mod cache;
 mod fault;
+mod flusher;
 mod memory;
 mod read;
 mod resize;
+mod through;
 mod write;
 mod write_back;
 
 pub use cache::{Backing, Cache, Keeps};
 pub use fault::{page, ready_page, ready_pages, stored};
+pub use flusher::{Flush, SETTINGS, Settings, register, run as run_flusher};
 pub use memory::{Figures, figures};
 pub use read::read_at;
 pub use resize::{resize, zero};

@@ -42,6 +42,11 @@ pub fn figures() -> Figures {
     }
 }
 
+/// Pages that there could be: what is free, and those that there are.
+pub(crate) fn available() -> u64 {
+    mach::mem::stats().free + figures().pages
+}
+
 pub(crate) fn count_pages(change: i64) {
     PAGES.fetch_add(change, Relaxed);
 }
@@ -63,6 +68,11 @@ pub(crate) fn make_room(pages: u64) {
     }
     let missing = kept + pages - memory.free;
     vfs::mount::give_up_pages(missing.max(GIVEN_UP) as usize);
+}
+
+/// A page full of zeroes.
+pub(crate) fn zeroed() -> Result<Page> {
+    reclaim::with_shrunken_caches(|| Page::zeroed().ok_or(Error::OutOfMemory))
 }
 
 /// A page to be filled.

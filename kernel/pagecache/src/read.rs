@@ -6,6 +6,7 @@ use base::PAGE_BYTES;
 use mach::mem::fallible::TryGrow;
 use mm::Page;
 use mm::io::Sink;
+use pagecache::Mark;
 use sync::{Error, Result};
 
 use crate::cache::{Backing, Keeps};
@@ -81,16 +82,22 @@ pub(crate) fn bring_in_alone(of: &dyn Backing, index: u64, wanted: u64) -> Resul
     };
     let next = cache.pages.lock().next(index).unwrap_or(u64::MAX);
     let pages = fresh_pages(window.end.min(next) - index)?;
-    let filled = match of.fill(index, &pages) {
+    let (filled, has_room) = match of.fill(index, &pages) {
         // What was to be read ahead is of no use to who reads what is good.
         Err(_) if pages.len() > 1 => {
             let first = pages.get(..1).unwrap_or(&[]);
-            of.fill(index, first).map(|()| first)
+            of.fill(index, first).map(|has_room| (first, has_room))
         }
-        result => result.map(|()| pages.as_slice()),
+        result => result.map(|has_room| (pages.as_slice(), has_room)),
     }?;
     for (index, page) in (index..).zip(filled) {
         cache.add(index, page.clone());
+    }
+    if has_room {
+        let mut pages = cache.pages.lock();
+        (index..).zip(filled).for_each(|(index, _)| {
+            pages.set(index, Mark::Settled);
+        });
     }
     Ok(filled.first().cloned())
 }

@@ -1,13 +1,47 @@
-//! write(2): through to what is below, and into the pages that are kept.
+//! write(2) into pages.
+//!
+//! Bytes go from the program's memory to their page, which is marked then. A page that has no room
+//! below yet is promised some first: who hears that there is none has not written anything.
+//! Where room becomes scarce promises are refused before the disk is full; then all that was
+//! promised is brought down, and what is still refused goes through (`through`), where the
+//! disk itself says what fits.
+//!
+//! `writing` is held from one fault to the next, for all of a call as a rule: of two writes one is
+//! wholly before the other. A page of the program's that is not there is brought in
+//! without the lock.
 
-use mach::mem::fallible;
+use base::PAGE_BYTES;
+use mm::Page;
 use mm::io::{Source, partial};
 use pagecache::Mark;
 use sync::{Error, Result};
 use vfs::file::{OpenFile, StatusFlags};
 
-use crate::PAGE;
-use crate::cache::{Backing, part_of};
+use crate::cache::{Backing, Keeps};
+use crate::read::bring_in_alone;
+use crate::{PAGE, flusher, memory, through};
+
+/// Bytes that go through at once.
+const THROUGH_BYTES: usize = 16 << 10;
+
+/// Where a write begins.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    At(u64),
+    AtEnd,
+}
+
+impl Start {
+    /// Where it goes on after `written` bytes.
+    pub(crate) fn after(self, of: &dyn Backing, written: usize) -> Result<u64> {
+        match self {
+            Self::At(offset) => offset
+                .checked_add(written as u64)
+                .ok_or(Error::FileTooLarge),
+            Self::AtEnd => of.size(),
+        }
+    }
+}
 
 /// Writes at `offset`, or at the end if the open file says so.
 pub fn write_at(
@@ -16,46 +50,143 @@ pub fn write_at(
     offset: u64,
     from: &mut Source<'_>,
 ) -> Result<usize> {
-    let appends = open.flags().contains(StatusFlags::APPEND);
-    let mut written = 0;
-    while from.remaining() > 0 {
-        let mut piece = fallible::zeroed(from.remaining().min(of.piece_bytes()))?;
-        let at = (!appends).then_some(offset + written as u64);
-        let stored = from.take(&mut piece).and_then(|count| {
-            write_through(of, at, piece.get(..count).unwrap_or(&[]))?;
-            Ok(count)
-        });
-        match stored {
-            Ok(count) => written += count,
-            Err(error) => return partial(written, error),
-        }
+    let start = match open.flags().contains(StatusFlags::APPEND) {
+        true => Start::AtEnd,
+        false => Start::At(offset),
+    };
+    match of.keeps() {
+        Keeps::Mapped => through::write(of, start, from),
+        Keeps::All => write_pages(of, start, from),
     }
-    Ok(written)
 }
 
-/// Writes at `offset`, or at the end.
-fn write_through(of: &dyn Backing, offset: Option<u64>, data: &[u8]) -> Result<()> {
-    let cache = of.cache();
-    let _writing = cache.writing.lock();
-    // A page that is on its way down has the bytes of before.
-    let _flushing = cache.flushing.lock();
-    let start = match offset {
-        Some(offset) => offset,
-        None => of.size()?,
-    };
-    let end = start.checked_add(data.len() as u64);
-    let bytes = start..end.ok_or(Error::FileTooLarge)?;
-    of.store(start, data)?;
-    let mut pages = cache.pages.lock();
-    let indices = start / PAGE..bytes.end.div_ceil(PAGE);
-    pages.each(indices.clone(), &mut |index, page| {
-        let part = part_of(index, &bytes);
-        let from = (index * PAGE + part.start as u64 - start) as usize;
-        let data = data.get(from..from + part.len());
-        page.write(part.start, data.unwrap_or(&[]));
-    });
-    for index in indices {
-        pages.set(index, Mark::Used);
+fn write_pages(of: &dyn Backing, start: Start, from: &mut Source<'_>) -> Result<usize> {
+    let before = from.done();
+    loop {
+        let result = write_until_fault(of, start, before, from);
+        if from.done() != before {
+            of.changed();
+        }
+        let result = result.and_then(|()| match from.is_faulted() {
+            true => from.resolve(),
+            false => Ok(()),
+        });
+        match result {
+            Ok(()) if from.remaining() != 0 => {}
+            Ok(()) => return Ok(from.done() - before),
+            Err(error) => return partial(from.done() - before, error),
+        }
+    }
+}
+
+/// Writes until all is written or a page of the program's is missing.
+fn write_until_fault(
+    of: &dyn Backing,
+    start: Start,
+    before: usize,
+    from: &mut Source<'_>,
+) -> Result<()> {
+    let _writing = of.cache().writing.lock();
+    let mut at = start.after(of, from.done() - before)?;
+    while from.remaining() != 0 && !from.is_faulted() {
+        let count = write_page(of, at, from)?;
+        at += count as u64;
+        flusher::throttle(of, 1);
     }
     Ok(())
+}
+
+/// Writes into one page, as far as the bytes can be had.
+fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize> {
+    let (index, within) = (at / PAGE, (at % PAGE) as usize);
+    let len = (PAGE_BYTES - within).min(from.remaining());
+    let Some(promised) = promise(of, index) else {
+        return write_through(of, at, from);
+    };
+    let written = target(of, index, within, len).and_then(|(page, is_new)| {
+        let count = from.try_take_page(&page, within, len);
+        // Of a page that was to be new all over, the rest would have to be read.
+        if is_new && count < len && (len == PAGE_BYTES || index * PAGE < of.size()?) {
+            from.rewind_from_fault(count);
+            return Ok(0);
+        }
+        if count != 0 {
+            mark(of, index, is_new.then_some(page), promised);
+            of.grow(at + count as u64);
+        }
+        Ok(count)
+    });
+    if promised && !matches!(written, Ok(1..)) {
+        of.release(1);
+    }
+    written
+}
+
+/// Whether the page is promised room now; `None` where that is refused.
+fn promise(of: &dyn Backing, index: u64) -> Option<bool> {
+    {
+        let pages = of.cache().pages.lock();
+        if pages.has(index, Mark::Settled) || pages.has(index, Mark::Promised) {
+            return Some(false);
+        }
+    }
+    if of.promise(1) {
+        return Some(true);
+    }
+    of.settle_promises();
+    of.promise(1).then_some(true)
+}
+
+/// The page to write to, and whether it is new: with no byte of the file's.
+fn target(of: &dyn Backing, index: u64, within: usize, len: usize) -> Result<(Page, bool)> {
+    if let Some(page) = of.cache().page(index) {
+        return Ok((page, false));
+    }
+    let size = of.size()?;
+    let covers = within == 0 && (len == PAGE_BYTES || index * PAGE + len as u64 >= size);
+    if index * PAGE >= size || covers {
+        let page = match len == PAGE_BYTES {
+            true => memory::fresh()?,
+            false => memory::zeroed()?,
+        };
+        return Ok((page, true));
+    }
+    match bring_in_alone(of, index, 1)? {
+        Some(page) => Ok((page, false)),
+        None => Err(Error::Io),
+    }
+}
+
+/// A page has bytes that are not below.
+fn mark(of: &dyn Backing, index: u64, new: Option<Page>, is_promised: bool) {
+    let cache = of.cache();
+    if let Some(page) = new {
+        cache.add(index, page);
+    }
+    let mut pages = cache.pages.lock();
+    pages.set(index, Mark::Used);
+    let is_counted = is_promised && pages.set(index, Mark::Promised);
+    if pages.set(index, Mark::Dirty) {
+        memory::count_dirty(1);
+    }
+    drop(pages);
+    // A program has stored to its mapping of the page meanwhile.
+    if is_promised && !is_counted {
+        of.release(1);
+    }
+}
+
+/// Writes some bytes where there may be no room for them.
+fn write_through(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize> {
+    let mut piece = mach::mem::fallible::zeroed(from.remaining().min(THROUGH_BYTES))?;
+    let count = from.try_take(&mut piece);
+    if count == 0 {
+        return Ok(0);
+    }
+    let stored = through::store(of, at, piece.get(..count).unwrap_or(&[]));
+    let missing = count - *stored.as_ref().unwrap_or(&0);
+    if missing != 0 {
+        from.rewind(missing);
+    }
+    stored
 }

@@ -25,6 +25,17 @@ pub const TESTS: &[Test] = &[
         "a file of the host agrees with a model, whichever way it is reached",
         of_the_host,
     ),
+    (
+        "a file larger than memory is read and written beside others",
+        |setup| on_ext4(setup, "4096", "128M", LARGE),
+    ),
+    (
+        "what was written before the disk was full is there",
+        |setup| on_ext4(setup, "1024", "256M", FULL),
+    ),
+    ("what nobody synchronizes comes down by itself", |setup| {
+        on_ext4(setup, "4096", "256M", FLUSHED)
+    }),
 ];
 
 /// Two at once; then the disk is mounted anew.
@@ -34,6 +45,36 @@ cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model
 umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 mount -t ext4 /dev/vda /tmp/m
 cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model; umount /tmp/m";
+
+/// Two files of 100 MB each that repeat one, where 128 MB are all there is.
+const LARGE: &str = "
+head -c 1000000 /dev/urandom > /tmp/m/part; cd /tmp/m
+ten() { cat part part part part part part part part part part; }
+hundred() { ten; ten; ten; ten; ten; ten; ten; ten; ten; ten; }
+hundred > large & hundred > other; wait $!
+for file in large other; do
+  cmp -n 1000000 part $file; cmp -i 1000000:0 -n 99000000 $file $file
+  test $(stat -c %s $file) = 100000000
+done
+test $(awk '/^Cached/ { print $2 }' /proc/meminfo) -gt 30000
+cd /; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
+
+/// Copies until there is no room; all but the last are whole, also for the next mount.
+const FULL: &str = "
+cd /tmp/m; fallocate -l 440M taken; head -c 3000000 /dev/urandom > part; count=0
+while cat part > copy-$count 2> /tmp/log; do count=$((count + 1)); done
+grep -q 'No space left' /tmp/log; test $count -ge 2; test $(stat -f -c %f .) -lt 20
+cd /; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+mount -t ext4 /dev/vda /tmp/m; cd /tmp/m
+for copy in $(seq 0 $((count - 1))); do cmp part copy-$copy; done
+cmp -n $(stat -c %s copy-$count) part copy-$count; rm copy-*; cp part again; cmp part again";
+
+/// Half a second until it is due; then the disk has got it.
+const FLUSHED: &str = "
+for name in expire writeback; do echo 50 > /proc/sys/vm/dirty_${name}_centisecs; done
+head -c 3000000 /dev/urandom > /tmp/m/file
+until test $(awk '$3 == \"vda\" { print $10 }' /proc/diskstats) -gt 5850; do sleep 0.2; done
+until test $(awk '/^Dirty/ { print $2 }' /proc/meminfo) = 0; do sleep 0.2; done";
 
 fn on_ext4(setup: &Setup, block: &str, memory: &str, script: &str) -> Result<(), String> {
     let program = build::c_linked(Path::new(MODEL), Link::StaticMusl)?;

@@ -164,6 +164,34 @@ impl Device for Disk {
     }
 }
 
+/// The disk as a loss of power after `count` events may leave it: of what was not flushed, each
+/// sector is there or not.
+pub fn after_loss(
+    before: &[u8],
+    history: &[Event],
+    count: usize,
+    random: &mut models::Random,
+) -> Disk {
+    let mut bytes = before.to_vec();
+    let flushed = history[..count]
+        .iter()
+        .rposition(Option::is_none)
+        .unwrap_or(0);
+    for (index, event) in history[..count].iter().enumerate() {
+        let Some((offset, data, durability)) = event else {
+            continue;
+        };
+        for (sector, part) in data.chunks(512).enumerate() {
+            let survives = index < flushed || *durability == Durability::Forced;
+            if survives || random.once_in(2) {
+                let at = *offset as usize + sector * 512;
+                bytes[at..at + 512].copy_from_slice(part);
+            }
+        }
+    }
+    Disk::new(bytes)
+}
+
 /// A path in the temporary folder that nobody else has.
 pub fn temporary(what: &str) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);

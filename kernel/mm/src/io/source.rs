@@ -170,6 +170,29 @@ impl<'a> Source<'a> {
         ranges.into_iter().flatten()
     }
 
+    /// The same up to a page that is not there; never blocks.
+    pub fn try_take_page(&mut self, page: &Page, offset: usize, len: usize) -> usize {
+        let total = len.min(self.remaining());
+        let taken = match &mut self.place {
+            Place::Kernel(buffer) => {
+                let bytes = rest(buffer, self.done, total);
+                page.write(offset, bytes);
+                bytes.len()
+            }
+            Place::User(ranges) => {
+                let (taken, fault) = ranges.pass(total, |done, from| {
+                    page.copy_from_user(offset + done, from.len, from.start)
+                });
+                if fault.is_some() {
+                    self.fault = fault;
+                }
+                taken
+            }
+        };
+        self.done += taken;
+        taken
+    }
+
     /// The page that holds the next bytes, and where in it they lie; `None` where they lie in no
     /// page of a program. [`skip`](Self::skip) takes them. May block.
     pub fn next_page(&self) -> Result<Option<(Page, Range<usize>)>> {
@@ -202,6 +225,13 @@ impl<'a> Source<'a> {
             // `done` says what is left of it.
             Place::Kernel(_) => {}
         }
+    }
+
+    /// The same where a page is not there, which still is not.
+    pub fn rewind_from_fault(&mut self, bytes: usize) {
+        let fault = self.fault;
+        self.rewind(bytes);
+        self.fault = fault;
     }
 
     /// Brings in all pages that are still to be read, so that `try_take` will not stop

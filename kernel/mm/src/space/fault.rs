@@ -239,7 +239,7 @@ impl Fault<'_> {
         let rights = prot(area.access);
         let may_store = mapping.writable || self.access == Access::Write;
         if area.traits.shared && may_store && !mapping.writable {
-            self.mark_dirty();
+            self.mark_dirty()?;
         }
         // Others may store to a page that is writable, so it is not copied whoever owns it.
         // Nor is a pinned one, which its program and those who pinned it share.
@@ -311,7 +311,7 @@ impl Fault<'_> {
         let rights = self.rights(backing);
         let (page, rights) = match (self.access, self.area.traits.shared) {
             (Access::Write, true) => {
-                self.mark_dirty();
+                self.mark_dirty()?;
                 (page, rights)
             }
             (Access::Write, false) => {
@@ -325,9 +325,10 @@ impl Fault<'_> {
         Ok(())
     }
 
-    fn mark_dirty(&self) {
-        if let (Some(backing), Some(offset)) = (&self.area.backing, self.area.offset_of(self.at)) {
-            backing.object.memory.mark_dirty(offset / PAGE);
+    fn mark_dirty(&self) -> Result<()> {
+        match (&self.area.backing, self.area.offset_of(self.at)) {
+            (Some(backing), Some(offset)) => backing.object.memory.mark_dirty(offset / PAGE),
+            _ => Ok(()),
         }
     }
 

@@ -48,8 +48,12 @@ pub trait MemoryObject: Send + Sync {
     fn size(&self) -> u64;
 
     /// A program is about to store to a shared page; called before the first store
-    /// after each [`MemoryObject::sync`]. Must not block.
-    fn mark_dirty(&self, _index: u64) {}
+    /// after each [`protect_pages`](super::protect_pages) and [`MemoryObject::sync`]. Must not block.
+    ///
+    /// `Bus` where it may not, as there is no room for it.
+    fn mark_dirty(&self, _index: u64) -> Result<(), FaultError> {
+        Ok(())
+    }
 
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
     fn sync(&self, _bytes: Range<u64>) -> sync::Result<()> {

@@ -14,6 +14,7 @@ pub mod family;
 mod fork;
 mod futex_host;
 mod id;
+mod kernel_thread;
 mod latch;
 mod observer;
 pub mod out_of_memory;
@@ -39,6 +40,7 @@ pub use exit::{
 pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
 pub use futex_host::{FutexHost, FutexWaiter};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
+pub use kernel_thread::start_kernel_thread;
 pub use latch::Latch;
 pub use observer::{Observer, Watch, observe_by};
 pub use personality::Personality;

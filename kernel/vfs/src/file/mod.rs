@@ -128,6 +128,16 @@ pub trait File: Send + Sync {
         Err(Error::Invalid)
     }
 
+    /// Up to which failed write-back an open file that begins now has heard.
+    fn failures_heard(&self) -> u32 {
+        0
+    }
+
+    /// Whether a write-back has failed since an open file has heard up to `heard`; now it has.
+    fn tell_failures(&self, _heard: &mut u32) -> bool {
+        false
+    }
+
     /// Its bytes as pages that can be mapped; `None` where it has none.
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
         None

@@ -74,6 +74,8 @@ pub struct OpenFile {
     /// Where it was opened; `None` for pipes, sockets and their like.
     pub path: Option<Path>,
     async_io: Spin<Option<Arc<AsyncIo>>>,
+    /// Up to which failed write-back of the file this one has heard.
+    failures_heard: Spin<u32>,
     /// Keeps the mount from becoming read-only.
     _writer: Option<Writer>,
 }
@@ -113,6 +115,7 @@ impl OpenFile {
         Arc::new(Self {
             _writer: writer.map(|path| Writer::count(&path.mount)),
             is_stream: !file.is_seekable(),
+            failures_heard: Spin::new(file.failures_heard()),
             file,
             flags: AtomicU32::new(flags.difference(StatusFlags::NOCTTY).bits()),
             position: Mutex::new(0),
@@ -153,11 +156,16 @@ impl OpenFile {
 
     /// fsync(2), and with `data_only` fdatasync(2).
     ///
-    /// Errors: `Invalid` for what keeps no data.
+    /// Errors: `Invalid` for what keeps no data. `Io` if bytes could not be brought out since this
+    /// open file last told, in whosever name that was tried.
     pub fn bring_out(&self, data_only: bool) -> Result<()> {
         let inode = self.inode().ok_or(Error::Invalid)?;
         match inode.kind() {
-            FileType::Regular | FileType::Directory => inode.sync(data_only),
+            FileType::Regular | FileType::Directory => {
+                let synced = inode.sync(data_only);
+                let is_told = self.file.tell_failures(&mut self.failures_heard.lock());
+                synced.and(if is_told { Err(Error::Io) } else { Ok(()) })
+            }
             _ => self.file.bring_out(),
         }
     }

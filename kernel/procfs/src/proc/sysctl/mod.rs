@@ -57,6 +57,26 @@ macro_rules! setting {
     }};
 }
 
+/// One of the settings of who brings dirty pages down.
+macro_rules! dirty {
+    ($path:literal, $field:ident, $range:expr) => {
+        Entry {
+            path: $path,
+            generate: |text| {
+                let value = &kernel_pagecache::SETTINGS.$field;
+                writeln!(text, "{}", value.load(Ordering::Relaxed))
+            },
+            store: Some(|bytes| {
+                let value: u64 = form::parse(bytes, $range)?;
+                kernel_pagecache::SETTINGS
+                    .$field
+                    .store(value, Ordering::Relaxed);
+                Ok(())
+            }),
+        }
+    };
+}
+
 /// The lines of parts that have files of their own.
 pub const PARTS: [&[Entry]; 7] = [
     core_net::ENTRIES,
@@ -141,6 +161,24 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("sys/kernel/random/boot_id", boot_id),
     Entry::new("sys/kernel/random/uuid", uuid),
     fact!("sys/kernel/random/entropy_avail", 256),
+    dirty!("sys/vm/dirty_background_ratio", background_ratio, 0..=100),
+    dirty!(
+        "sys/vm/dirty_background_bytes",
+        background_bytes,
+        0..=u64::MAX
+    ),
+    dirty!("sys/vm/dirty_ratio", ratio, 0..=100),
+    dirty!("sys/vm/dirty_bytes", bytes, 0..=u64::MAX),
+    dirty!(
+        "sys/vm/dirty_expire_centisecs",
+        expire_centisecs,
+        0..=form::INT_MAX
+    ),
+    dirty!(
+        "sys/vm/dirty_writeback_centisecs",
+        writeback_centisecs,
+        0..=form::INT_MAX
+    ),
     Entry {
         path: "sys/vm/drop_caches",
         generate: |text| writeln!(text, "{}", DROPPED.load(Ordering::Relaxed)),
