@@ -59,6 +59,11 @@ impl Store {
         self.sectors.bytes()
     }
 
+    /// Bytes of the smallest unit that is read or written.
+    pub fn sector_bytes(&self) -> u64 {
+        u64::from(self.disk.limits().block_bytes)
+    }
+
     /// Whether nothing can be changed.
     pub fn is_read_only(&self) -> bool {
         self.disk.limits().is_read_only

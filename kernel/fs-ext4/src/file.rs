@@ -53,15 +53,26 @@ impl Node {
 }
 
 impl File for Node {
-    fn read_at(&self, _open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
+    fn read_at(&self, open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
         self.check_regular()?;
-        pagecache::read_at(self, offset, to)
+        match open.flags().contains(StatusFlags::DIRECT) {
+            true => self.read_direct(offset, to),
+            false => pagecache::read_at(self, offset, to),
+        }
     }
 
     fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
         self.check_regular()?;
         self.check_write(open, offset, from)?;
-        let count = pagecache::write_at(self, open, offset, from)?;
+        let flags = open.flags() & (StatusFlags::DIRECT | StatusFlags::APPEND);
+        let direct = match flags == StatusFlags::DIRECT {
+            true => self.write_direct(offset, from)?,
+            false => None,
+        };
+        let count = match direct {
+            Some(count) => count,
+            None => pagecache::write_at(self, open, offset, from)?,
+        };
         if count != 0 && open.flags().contains(StatusFlags::DSYNC) {
             Inode::sync(self, open.flags().bits() & SYNC_ALL == 0)?;
         }

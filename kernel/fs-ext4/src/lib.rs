@@ -10,6 +10,7 @@
 //! - `file`: an inode as programs use it, by its pages (`kernel_pagecache`).
 //! - `data`: bytes between pages and the disk. What is written gets its place when it is brought
 //!   down, by fsync(2) and its like or by the flusher; room is promised to it before.
+//! - `direct`: the same between the program's own pages and the disk (O_DIRECT).
 //! - `disk`: the trait that `core/ext4` asks for.
 //!
 //! Lock order: a file's locks (`kernel_pagecache`), then the volume's lock, then spin locks.
@@ -23,6 +24,7 @@
 extern crate alloc;
 
 mod data;
+mod direct;
 mod disk;
 mod errors;
 mod file;

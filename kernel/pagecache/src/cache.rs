@@ -105,6 +105,12 @@ impl Cache {
         act()
     }
 
+    /// Keeps the file's blocks where they are while `act` reads them.
+    pub fn unmoved<T>(&self, act: impl FnOnce() -> Result<T>) -> Result<T> {
+        let _flushing = self.flushing.lock();
+        act()
+    }
+
     /// A page, if it is there.
     pub(crate) fn page(&self, index: u64) -> Option<Page> {
         let mut pages = self.pages.lock();

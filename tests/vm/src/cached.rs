@@ -40,7 +40,7 @@ pub const TESTS: &[Test] = &[
 
 /// Two at once; then the disk is mounted anew.
 const MODELS: &str = "
-/program /tmp/m/one 1 400 & /program /tmp/m/two 2 400; wait $!
+/program /tmp/m/one 1 400 direct & /program /tmp/m/two 2 400; wait $!
 cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model
 umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 mount -t ext4 /dev/vda /tmp/m
