@@ -37,6 +37,7 @@ mod clocks;
 mod clumsy;
 mod connections;
 mod counters;
+mod databases;
 mod datagrams;
 mod deafness;
 mod disks;
@@ -180,6 +181,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, umem::TESTS),
         volume::TESTS,
         ours(setup, volumes::TESTS),
+        ours(setup, databases::TESTS),
         ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
         ours(setup, cached::TESTS),
         ours(setup, disks::TESTS),

@@ -56,6 +56,12 @@ impl Volume {
         format!("--volume={}:/data", self.name)
     }
 
+    /// Waits until a killed command's machine has left it.
+    pub fn settle(&self) {
+        // What is wrong with it does not matter yet.
+        let _ = patiently(|| command(&["fsck", "--dry-run", &self.name]));
+    }
+
     /// Whether e2fsck finds nothing, which changes nothing.
     pub fn expect_sound(&self) -> Result<(), String> {
         let said = command(&["inspect", &self.name])?;
@@ -157,12 +163,13 @@ fn killed(setup: &Setup) -> Result<(), String> {
     let script = format!(
         "for n in $(seq {last}); do test $(cat /data/$n) = $n; done; echo all-$(ls /data | wc -l)"
     );
-    patiently(|| passes(setup, &[&volume.flag()], &script))?;
+    volume.settle();
+    passes(setup, &[&volume.flag()], &script)?;
     volume.expect_clean()
 }
 
 /// Until the killed command's machine is gone, the volume is still its.
-pub fn patiently<T>(mut act: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+fn patiently<T>(mut act: impl FnMut() -> Result<T, String>) -> Result<T, String> {
     const TRIES: u32 = 20;
     for _ in 1..TRIES {
         match act() {
