@@ -88,6 +88,17 @@ impl Bio {
         true
     }
 
+    /// How many pieces there are.
+    pub(crate) fn pieces(&self) -> usize {
+        self.spans.len()
+    }
+
+    /// Takes all pieces behind the first `pieces` out again.
+    pub(crate) fn cut_to(&mut self, pieces: usize) {
+        self.spans.truncate(pieces);
+        self.pages.truncate(pieces);
+    }
+
     /// Adds memory of the device's, all of it.
     pub(crate) fn set_copied(&mut self, memory: DmaBuf<WriteBack, Device>, span: Span) {
         self.spans.push(span);

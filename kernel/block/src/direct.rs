@@ -112,7 +112,9 @@ fn gather(
             break;
         }
         bio.reserve(pages)?;
+        let before = bio.pieces();
         if !add(bio, access, part)? {
+            bio.cut_to(before);
             break;
         }
         done += part.len;

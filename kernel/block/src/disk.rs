@@ -258,6 +258,7 @@ impl Disk {
         let lane = self.lane();
         loop {
             if self.is_gone.load(Ordering::Acquire) {
+                outcome.forget();
                 return (Err(Failure::Gone), request.keep);
             }
             let admitted = {
@@ -268,7 +269,10 @@ impl Disk {
             };
             match admitted {
                 Admitted::UnderWay => return self.wait(&outcome),
-                Admitted::Ended(Completion { result, keep, .. }) => return (result, keep),
+                Admitted::Ended(Completion { result, keep, .. }) => {
+                    outcome.forget();
+                    return (result, keep);
+                }
                 Admitted::Full(back) => request = back,
             }
             lane.wait_for_room();

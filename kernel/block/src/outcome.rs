@@ -27,6 +27,11 @@ impl<T> Outcome<T> {
         self.0.lock().thread = Some(sched::current_counted());
     }
 
+    /// It does not have to after all.
+    pub(crate) fn forget(&self) {
+        self.0.lock().thread = None;
+    }
+
     /// Takes the end, if it is there.
     pub(crate) fn take(&self) -> Option<(Result<Done, Failure>, T)> {
         self.0.lock().ended.take()

@@ -111,6 +111,21 @@ static void odd_ones_say_so_and_ends_are_respected(void) {
     one = block(IOCB_CMD_PREAD, fd, buffer, 3 * BLOCK, 0);
     CHECK(whole(context, &one) == 3 * BLOCK);
     CHECK(is_filled(buffer, 1, 7) && is_filled(buffer + BLOCK, 2, 7) && is_filled(buffer + 2 * BLOCK, 1, 7));
+    // A vector of memory that a device is told of, and of a file's, of which it is not.
+    char name[] = "/tmp/aio-XXXXXX";
+    int other = mkstemp(name);
+    unlink(name);
+    CHECK(ftruncate(other, BLOCK) == 0);
+    char *mapped = mmap(NULL, BLOCK, PROT_READ | PROT_WRITE, MAP_SHARED, other, 0);
+    CHECK(mapped != MAP_FAILED);
+    struct iovec mixed[] = {{buffer, BLOCK}, {mapped, BLOCK}, {buffer + 2 * BLOCK, BLOCK}};
+    memset(buffer, 0, 4 * BLOCK);
+    one = block(IOCB_CMD_PREADV, fd, mixed, 3, 0);
+    CHECK(whole(context, &one) == 3 * BLOCK);
+    CHECK(is_filled(buffer, 1, 7) && is_filled(mapped, 2, 7) && is_filled(buffer + 2 * BLOCK, 1, 7));
+    CHECK(preadv(fd, mixed, 3, 0) == 3 * BLOCK && is_filled(mapped, 2, 7));
+    munmap(mapped, BLOCK);
+    close(other);
     one = block(IOCB_CMD_PWRITE, fd, buffer, BLOCK, 0);
     one.aio_rw_flags = 2; // RWF_DSYNC
     CHECK(whole(context, &one) == BLOCK);
