@@ -54,6 +54,7 @@ static const struct {
     {"a namespace is made and left", own_namespace, ROUNDS},
     {"a file system is configured", configured, ROUNDS},
     {"a message queue is filled", message_queue, ROUNDS},
+    {"a transfer is handed over", overlapped, ROUNDS},
     {"a datagram socket is bound", datagrams, ROUNDS},
     {"a datagram is gathered and comes back", gathered_datagram, ROUNDS},
     {"a connection is put together", repaired_connection, ROUNDS},

@@ -136,8 +136,7 @@ fn destroy(call: Call<'_>) -> Outcome {
     let object = mapped(&call, 0)?;
     let context = context(&object)?;
     context.end()?;
-    // Who has unmapped it meanwhile has done this.
-    let _ = user::space().unmap(call.addr(0), context.bytes());
+    user::space().unmap(call.addr(0), context.bytes())?;
     Ok(0)
 }
 
@@ -151,7 +150,7 @@ fn cancel(call: Call<'_>) -> Outcome {
 
 fn submit(call: Call<'_>) -> Outcome {
     let object = mapped(&call, 0)?;
-    let context = context(&object)?;
+    let context = context(&object)?.arc().ok_or(Errno::EINVAL)?;
     let count = u32::try_from(call.arg(1) as i64).map_err(|_| Errno::EINVAL)?;
     if count == 0 {
         return Ok(0);
@@ -162,7 +161,7 @@ fn submit(call: Call<'_>) -> Outcome {
     for index in 0..u64::from(count) {
         let submitted = submit_one(
             &call,
-            context,
+            &context,
             call.addr(2) + index * 8,
             &mut room,
             &mut begun,
@@ -225,7 +224,7 @@ impl Block {
 
 fn submit_one(
     call: &Call<'_>,
-    context: &Context,
+    context: &Arc<Context>,
     at: VirtAddr,
     room: &mut Reserved<'_>,
     begun: &mut Begun,
@@ -243,7 +242,7 @@ fn submit_one(
 /// Begins what a block asks for, or does it.
 ///
 /// Errors: what Linux refuses at once; nothing is posted then.
-fn start(call: &Call<'_>, context: &Context, block: &Block, begun: &mut Begun) -> Result<()> {
+fn start(call: &Call<'_>, context: &Arc<Context>, block: &Block, begun: &mut Begun) -> Result<()> {
     let open = call.thread.files.with(|files| files.get(block.fd))?;
     let request = Request::of(block, &open)?;
     let signal = match block.block_flags & RESFD {
@@ -257,13 +256,12 @@ fn start(call: &Call<'_>, context: &Context, block: &Block, begun: &mut Begun) -
     let result = match request {
         Request::Sync { data_only } => open.bring_out(data_only).map(|()| 0),
         Request::Move { ranges, is_write } => {
-            let end = context.arc().ok_or(Error::Invalid)?;
             let transfer = Transfer {
                 is_write,
                 offset: block.offset,
                 memory: Memory::Ranges(ranges.all()),
                 is_synced: block.flags & (RWF_DSYNC | RWF_SYNC) != 0,
-                end,
+                end: context.clone(),
                 tag,
             };
             match open.begin(transfer) {

@@ -18,6 +18,7 @@ use vfs::file::OpenFile;
 use vfs::file::transfer::{Begun, Memory, Tag, Transfer, TransferEnd};
 
 use crate::abi::Failure;
+use crate::registered::Registered;
 use crate::ring::Ring;
 use crate::submit::REQUESTS_MAX;
 
@@ -34,13 +35,18 @@ impl Ring {
         let Some(plain) = plain else {
             return false;
         };
-        let Ok(open) = self.file(thread, sqe.fd, plain.is_fixed_file) else {
+        let registered = plain.buffer.is_some().then(|| self.registered.lock());
+        let open = match &registered {
+            Some(registered) if plain.is_fixed_file => registered.file(sqe.fd),
+            _ => self.file(thread, sqe.fd, plain.is_fixed_file),
+        };
+        let Ok(open) = open else {
             return false;
         };
         if !self.promise_end() {
             return false;
         }
-        match self.begin_on(&open, sqe, plain) {
+        match self.begin_on(&open, sqe, plain, registered.as_deref()) {
             Some(Ok(())) => begun.note(&open.file),
             Some(Err(error)) => self.ended(Tag([sqe.user_data, 0, 0]), Err(error)),
             None => {
@@ -67,7 +73,13 @@ impl Ring {
         starts
     }
 
-    fn begin_on(self: &Arc<Self>, open: &OpenFile, sqe: &Sqe, plain: Plain) -> Option<Result<()>> {
+    fn begin_on(
+        self: &Arc<Self>,
+        open: &OpenFile,
+        sqe: &Sqe,
+        plain: Plain,
+        registered: Option<&Registered>,
+    ) -> Option<Result<()>> {
         let range = UserRange::new(VirtAddr(sqe.addr), sqe.len as usize).ok()?;
         let transfer = |memory| Transfer {
             is_write: plain.is_write,
@@ -80,8 +92,7 @@ impl Ring {
         match plain.buffer {
             None => open.begin(transfer(Memory::Ranges(&[range]))),
             Some(index) => {
-                let registered = self.registered.lock();
-                let (pages, bytes) = registered.pinned(index, range)?;
+                let (pages, bytes) = registered?.pinned(index, range)?;
                 open.begin(transfer(Memory::Pages(pages, bytes)))
             }
         }

@@ -1,9 +1,11 @@
 // Files, names, locks, pipes, and what /proc tells.
 #pragma once
 #include "scene.h"
+#include "../aio_calls.h"
 #include <dirent.h>
 #include <mqueue.h>
 #include <signal.h>
+#include <sys/eventfd.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -125,6 +127,28 @@ static int told(void) {
     for (size_t at = 0; at < sizeof PATHS / sizeof *PATHS; at++)
         if (read_all(PATHS[at]) < 0) return -1;
     return 0;
+}
+
+// A transfer through a context of io_submit(2), with a vector and a counter.
+static int overlapped(void) {
+    aio_context_t context = 0;
+    char parts[2][64];
+    struct iovec vector[] = {{parts[0], 64}, {parts[1], 64}};
+    struct io_event event = {0};
+    if (io_setup(4, &context) < 0) return -1;
+    int fd = open("/proc/self/exe", O_RDONLY), counter = eventfd(0, 0), result = -1;
+    struct iocb one = block(IOCB_CMD_PREADV, fd, vector, 2, 0);
+    one.aio_flags = IOCB_FLAG_RESFD;
+    one.aio_resfd = counter;
+    if (fd >= 0 && counter >= 0 && submit_one(context, &one) == 1 && io_getevents(context, 1, 1, &event, NULL) == 1) {
+        result = event.res < 0 ? -1 : 0;
+        errno = -event.res;
+    }
+    int why = result < 0 ? errno : 0;
+    if (io_destroy(context) < 0 && errno == ENOMEM) io_destroy(context);
+    if (counter >= 0) close(counter);
+    errno = why;
+    return give_up(fd), result;
 }
 
 static int message_queue(void) {

@@ -166,12 +166,8 @@ impl Context {
     }
 
     /// Nothing more begins; waits until all that did has ended, as a device sees to it in a while.
-    ///
-    /// Errors: `Invalid` if it was ended before.
     pub fn end(&self) -> Result<()> {
-        if core::mem::replace(&mut self.state.lock().is_ended, true) {
-            return Err(Error::Invalid);
-        }
+        self.state.lock().is_ended = true;
         self.enough.wake_all();
         let is_idle = || (self.state.lock().under_way == 0).then_some(());
         self.enough.wait(Wait::UNINTERRUPTIBLE, is_idle)
