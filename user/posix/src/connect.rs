@@ -25,7 +25,7 @@ impl<L: Link> Host<L> {
 
     fn connect_datagrams(&mut self, open: &Open, peer: Endpoint) -> Result<()> {
         let (stack, world) = self.parts();
-        stack.connect(world, open.id, peer)?;
+        stack.connect(world, open.id(), peer)?;
         open.settle();
         open.serves.store(false, Relaxed);
         Ok(())
@@ -39,7 +39,7 @@ impl<L: Link> Host<L> {
             return self.take_error(open);
         }
         let (stack, world) = self.parts();
-        stack.connect(world, open.id, peer)?;
+        stack.connect(world, open.id(), peer)?;
         open.settle();
         open.is_outcome_untold.store(true, Relaxed);
         self.refresh(open);
@@ -52,13 +52,13 @@ impl<L: Link> Host<L> {
     /// Errors: `BAD_FAMILY` for a stream.
     pub fn disconnect(&mut self, open: &Open) -> Result<()> {
         match open.transport {
-            Transport::Udp => Ok(self.parts().0.disconnect(open.id)?),
+            Transport::Udp => Ok(self.parts().0.disconnect(open.id())?),
             Transport::Tcp => Err(Errno::BAD_FAMILY),
         }
     }
 
     fn is_connecting(&mut self, open: &Open) -> bool {
-        let state = self.parts().0.state(open.id);
+        let state = self.parts().0.state(open.id());
         matches!(state, Ok(State::SynSent | State::SynReceived))
     }
 
@@ -75,7 +75,7 @@ impl<L: Link> Host<L> {
     }
 
     fn take_error(&mut self, open: &Open) -> Result<()> {
-        let error = self.parts().0.take_error(open.id);
+        let error = self.parts().0.take_error(open.id());
         self.refresh(open);
         error.map_or(Ok(()), |error| Err(error.into()))
     }

@@ -19,7 +19,7 @@ impl<L: Link> Host<L> {
     pub fn take_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
         self.check_link()?;
         self.note_watched(open);
-        let taken = self.parts().0.recv_from(open.id);
+        let taken = self.parts().0.recv_from(open.id());
         self.refresh(open);
         self.expect_return(open.ready().contains(Events::READABLE));
         Ok(deliver(&taken?, to))
@@ -28,7 +28,7 @@ impl<L: Link> Host<L> {
     /// Copies it and leaves it (MSG_PEEK).
     pub fn peek_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
         self.check_link()?;
-        let seen = self.parts().0.peek_from(open.id);
+        let seen = self.parts().0.peek_from(open.id());
         Ok(deliver(seen?, to))
     }
 
@@ -45,7 +45,7 @@ impl<L: Link> Host<L> {
             return Err(Errno::TOO_LONG);
         }
         let (stack, world) = self.parts();
-        let sent = stack.send_to(world, open.id, own, len, &mut |space| from.take(space));
+        let sent = stack.send_to(world, open.id(), own, len, &mut |space| from.take(space));
         // One that was refused has left it without a name.
         if sent.is_ok() {
             open.settle();

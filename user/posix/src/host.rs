@@ -43,7 +43,9 @@ pub struct Host<L: Link> {
     pub(crate) station: Station<L::Io>,
     pub(crate) table: Table,
     /// By their slots in the stack.
-    opens: Vec<Option<Arc<Open>>>,
+    pub(crate) opens: Vec<Option<Arc<Open>>>,
+    /// Which of the program's hosts this is.
+    pub(crate) place: u8,
     pub(crate) address: Address,
     pub(crate) sending: Sending,
     pub(crate) sharing: Sharing,
@@ -51,7 +53,7 @@ pub struct Host<L: Link> {
     pub(crate) has_accepted: bool,
     is_down: bool,
     /// Something has happened to sockets since somebody was told.
-    has_news: bool,
+    pub(crate) has_news: bool,
     /// Turns so far.
     turns: u64,
 }
@@ -64,6 +66,7 @@ impl<L: Link> Host<L> {
             station,
             table: Table::default(),
             opens: Vec::new(),
+            place: 0,
             address,
             sending: Sending::new(ring_entries),
             sharing: Sharing::default(),
@@ -72,6 +75,11 @@ impl<L: Link> Host<L> {
             has_news: false,
             turns: 0,
         }
+    }
+
+    /// The same as one of several hosts of the program's (`shifting`).
+    pub fn at_place(self, place: u8) -> Self {
+        Self { place, ..self }
     }
 
     /// The link, and the station.
@@ -164,7 +172,7 @@ impl<L: Link> Host<L> {
     pub(crate) fn note_changes(&mut self) {
         while let Some(id) = self.station.next_changed() {
             let known = self.opens.get(id.index()).and_then(Option::as_ref);
-            if let Some(open) = known.filter(|open| open.id == id).cloned() {
+            if let Some(open) = known.filter(|open| open.id() == id).cloned() {
                 self.refresh(&open);
                 open.tell();
                 self.has_news = true;
@@ -177,7 +185,7 @@ impl<L: Link> Host<L> {
     pub(crate) fn refresh(&mut self, open: &Open) {
         let ready = match self.is_down {
             true => Events::READABLE | Events::WRITABLE | Events::ERR | Events::HUP,
-            false => events::of(self.parts().0.poll(open.id)),
+            false => events::of(self.parts().0.poll(open.id())),
         };
         open.set_ready(ready);
     }
@@ -230,18 +238,24 @@ impl<L: Link> Host<L> {
         transport: Transport,
         is_nonblocking: bool,
     ) -> Result<Arc<Open>> {
-        let open = Open::new(id, transport, is_nonblocking);
-        if self.opens.len() <= id.index() {
-            self.opens.resize(id.index() + 1, None);
-        }
-        self.opens[id.index()] = Some(open.clone());
-        self.station.watch(id);
-        self.refresh(&open);
+        let open = Open::new((id, self.place), transport, is_nonblocking);
+        self.keep(&open);
         if let Err(error) = self.give(number, Named::Socket(open.clone())) {
             self.end(&open);
             return Err(error);
         }
         Ok(open)
+    }
+
+    /// The socket is one of this host's from now on.
+    pub(crate) fn keep(&mut self, open: &Arc<Open>) {
+        let id = open.id();
+        if self.opens.len() <= id.index() {
+            self.opens.resize(id.index() + 1, None);
+        }
+        self.opens[id.index()] = Some(open.clone());
+        self.station.watch(id);
+        self.refresh(open);
     }
 
     /// Another number for the same.
@@ -286,13 +300,13 @@ impl<L: Link> Host<L> {
 
     pub(crate) fn end(&mut self, open: &Open) {
         self.note_end(open);
-        if let Some(slot) = self.opens.get_mut(open.id.index()) {
+        if let Some(slot) = self.opens.get_mut(open.id().index()) {
             *slot = None;
         }
-        self.station.forget_plain(open.id);
+        self.station.forget_plain(open.id());
         let (stack, world) = self.parts();
         // It is a socket of the stack until here.
-        stack.close(world, open.id).ok();
+        stack.close(world, open.id()).ok();
     }
 
     /// Closes all sockets, as the end of the program does.

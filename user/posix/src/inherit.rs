@@ -58,22 +58,22 @@ impl<L: Link> Host<L> {
 
     fn heirloom(&mut self, number: u32, open: &Open) -> Option<Heirloom> {
         let (stack, _) = self.parts();
-        let backlog = match stack.state(open.id) {
-            Ok(State::Listen) => Some(stack.accept_queue(open.id).ok()?.1),
+        let backlog = match stack.state(open.id()) {
+            Ok(State::Listen) => Some(stack.accept_queue(open.id()).ok()?.1),
             _ => None,
         };
         let has_no_peer = match open.transport {
             Transport::Tcp => backlog.is_some() || !open.is_settled(),
-            Transport::Udp => stack.remote(open.id).is_err(),
+            Transport::Udp => stack.remote(open.id()).is_err(),
         };
-        let local = stack.local(open.id).ok().filter(|local| local.port != 0);
+        let local = stack.local(open.id()).ok().filter(|local| local.port != 0);
         has_no_peer.then_some(Heirloom {
             numbers: vec![number],
             transport: open.transport,
             local,
             backlog,
             serves: open.serves.load(Relaxed),
-            options: *stack.options(open.id).ok()?,
+            options: *stack.options(open.id()).ok()?,
             is_nonblocking: open.is_nonblocking(),
             timeouts: DIRECTIONS.map(|direction| open.timeout_nanos(direction)),
         })
@@ -101,17 +101,17 @@ impl<L: Link> Host<L> {
 
     fn name_again(&mut self, open: &Open, heirloom: &Heirloom) -> Result<()> {
         let (stack, world) = self.parts();
-        stack.configure(world, open.id, |options| *options = heirloom.options)?;
+        stack.configure(world, open.id(), |options| *options = heirloom.options)?;
         for (direction, nanos) in DIRECTIONS.into_iter().zip(heirloom.timeouts) {
             open.set_timeout_nanos(direction, nanos.unwrap_or(0));
         }
         let Some(local) = heirloom.local else {
             return Ok(());
         };
-        self.parts().0.bind(open.id, local)?;
+        self.parts().0.bind(open.id(), local)?;
         open.settle();
         if let Some(backlog) = heirloom.backlog {
-            self.parts().0.listen(open.id, backlog)?;
+            self.parts().0.listen(open.id(), backlog)?;
         }
         open.serves.store(heirloom.serves, Relaxed);
         self.refresh(open);

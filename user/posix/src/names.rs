@@ -29,7 +29,7 @@ impl<L: Link> Host<L> {
         let servers = self.opens().filter(|open| open.serves.load(Relaxed));
         let ids: Vec<_> = servers
             .filter(|open| open.transport == transport)
-            .map(|open| open.id)
+            .map(|open| open.id())
             .collect();
         let wanted = Ok(Endpoint::v4(Ipv4Addr::UNSPECIFIED, port));
         ids.into_iter()
@@ -39,7 +39,9 @@ impl<L: Link> Host<L> {
     /// Names the socket's end.
     pub fn bind(&mut self, open: &Open, address: Ipv4Addr, port: u16) -> Result<()> {
         self.check_link()?;
-        self.parts().0.bind(open.id, Endpoint::v4(address, port))?;
+        self.parts()
+            .0
+            .bind(open.id(), Endpoint::v4(address, port))?;
         open.settle();
         let serves = open.transport == Transport::Udp && port != 0;
         open.serves.store(serves, Relaxed);
@@ -53,7 +55,7 @@ impl<L: Link> Host<L> {
             return Err(Errno::NOT_SUPPORTED);
         }
         let backlog = backlog.min(BACKLOG_MAX) as usize;
-        self.parts().0.listen(open.id, backlog)?;
+        self.parts().0.listen(open.id(), backlog)?;
         open.settle();
         open.serves.store(true, Relaxed);
         self.refresh(open);
@@ -70,8 +72,8 @@ impl<L: Link> Host<L> {
         }
         self.note_watched(open);
         let (stack, _) = self.parts();
-        stack.accept_queue(open.id)?;
-        match stack.poll(open.id).contains(Events::READABLE) {
+        stack.accept_queue(open.id())?;
+        match stack.poll(open.id()).contains(Events::READABLE) {
             true => Ok(()),
             false => Err(Errno::AGAIN),
         }
@@ -80,7 +82,7 @@ impl<L: Link> Host<L> {
     /// Gives the next connection a number; its peer.
     pub fn accept(&mut self, open: &Open, number: u32, is_nonblocking: bool) -> Result<Endpoint> {
         let (stack, world) = self.parts();
-        let accepted = stack.accept(world, open.id);
+        let accepted = stack.accept(world, open.id());
         self.refresh(open);
         let id = accepted?;
         self.has_accepted = true;
@@ -94,7 +96,7 @@ impl<L: Link> Host<L> {
     pub fn shutdown(&mut self, open: &Open, how: Shutdown) -> Result<()> {
         self.check_link()?;
         let (stack, world) = self.parts();
-        let done = stack.shutdown(world, open.id, how);
+        let done = stack.shutdown(world, open.id(), how);
         self.refresh(open);
         self.after_sending();
         Ok(done?)
@@ -102,12 +104,12 @@ impl<L: Link> Host<L> {
 
     /// Our end's name.
     pub fn local(&mut self, open: &Open) -> Result<Endpoint> {
-        Ok(v4(self.parts().0.local(open.id)?))
+        Ok(v4(self.parts().0.local(open.id())?))
     }
 
     /// The peer's.
     pub fn remote(&mut self, open: &Open) -> Result<Endpoint> {
-        Ok(self.parts().0.remote(open.id)?)
+        Ok(self.parts().0.remote(open.id())?)
     }
 
     /// The socket is none of ours any more: the kernel's of the same number takes its place.

@@ -1,6 +1,7 @@
 //! What the numbers of one socket have in common.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use epoll::{Entry, Events, Observers, Sharing};
@@ -21,10 +22,12 @@ pub enum Direction {
 /// The kernel's socket behind the number was not asked yet.
 const UNKNOWN: u32 = u32::MAX;
 
-/// A socket. All of it is read and written by who has the [`Host`](crate::Host): the atomics are for
-/// sharing it with epoll sets, not with threads.
+/// A socket. All of it is written by who has its [`Host`](crate::Host). What is ready may be read by who has another
+/// one, for a set that watches sockets of both; who waits reads its place, to find that host again.
 pub struct Open {
-    pub(crate) id: SocketId,
+    /// Its place in the stack that has it, and which of the program's hosts that is.
+    id: AtomicU64,
+    place: AtomicU8,
     pub(crate) transport: Transport,
     ready: AtomicU32,
     observers: Mutex<Observers<Entry<Sets>>>,
@@ -44,9 +47,14 @@ pub struct Open {
 }
 
 impl Open {
-    pub(crate) fn new(id: SocketId, transport: Transport, is_nonblocking: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        (id, place): (SocketId, u8),
+        transport: Transport,
+        is_nonblocking: bool,
+    ) -> Arc<Self> {
         Arc::new(Self {
-            id,
+            id: AtomicU64::new(id.to_bits()),
+            place: AtomicU8::new(place),
             transport,
             ready: AtomicU32::new(0),
             observers: Mutex::default(),
@@ -58,6 +66,24 @@ impl Open {
             wanted: AtomicU32::new(UNKNOWN),
             numbers: AtomicUsize::new(0),
         })
+    }
+
+    /// Its name in the stack of the host that has it.
+    #[inline]
+    pub(crate) fn id(&self) -> SocketId {
+        SocketId::from_bits(self.id.load(Relaxed))
+    }
+
+    /// Which of the program's hosts has it. It changes only while both hosts are locked.
+    #[inline]
+    pub fn place(&self) -> u8 {
+        self.place.load(Acquire)
+    }
+
+    /// Another host has it.
+    pub(crate) fn settle_at(&self, id: SocketId, place: u8) {
+        self.id.store(id.to_bits(), Relaxed);
+        self.place.store(place, Release);
     }
 
     /// Whether it is a stream or for datagrams.

@@ -28,25 +28,25 @@ impl<L: Link> Host<L> {
         }
         match (level, name) {
             (libc::SOL_SOCKET, libc::SO_ERROR) => {
-                let error = self.parts().0.take_error(open.id);
+                let error = self.parts().0.take_error(open.id());
                 self.refresh(open);
                 Some(Ok(
                     int(error.map_or(0, |error| Errno::from(error).number())),
                 ))
             }
             (libc::SOL_SOCKET, libc::SO_ACCEPTCONN) => {
-                let is_listening = self.parts().0.state(open.id) == Ok(State::Listen);
+                let is_listening = self.parts().0.state(open.id()) == Ok(State::Listen);
                 Some(Ok(int(is_listening.into())))
             }
             (libc::SOL_SOCKET, libc::SO_MEMINFO) => Some(self.memory(open)),
             (libc::IPPROTO_IP, libc::IP_MTU) => {
                 let (stack, _) = self.parts();
-                let mtu = stack.path_mtu(stack.remote(open.id).ok()?.addr);
+                let mtu = stack.path_mtu(stack.remote(open.id()).ok()?.addr);
                 Some(Ok(int(mtu.cast_signed())))
             }
             (libc::IPPROTO_TCP, libc::TCP_INFO) => Some(self.tcp_info(open)),
             _ => {
-                let options = *self.parts().0.options(open.id).ok()?;
+                let options = *self.parts().0.options(open.id()).ok()?;
                 value_of(&options, level, name).map(Ok)
             }
         }
@@ -54,26 +54,26 @@ impl<L: Link> Host<L> {
 
     fn tcp_info(&mut self, open: &Open) -> Result<OptionBytes> {
         let (stack, _) = self.parts();
-        if stack.state(open.id)? == State::Listen {
-            let (waiting, backlog) = stack.accept_queue(open.id)?;
+        if stack.state(open.id())? == State::Listen {
+            let (waiting, backlog) = stack.accept_queue(open.id())?;
             return Ok(tcp_info::of_listener(waiting, backlog));
         }
-        Ok(tcp_info::encode(&stack.info(open.id)?))
+        Ok(tcp_info::encode(&stack.info(open.id())?))
     }
 
     /// The words of SK_MEMINFO_*: no memory is promised, or waits elsewhere.
     fn memory(&mut self, open: &Open) -> Result<OptionBytes> {
         let (stack, _) = self.parts();
-        let options = *stack.options(open.id)?;
+        let options = *stack.options(open.id())?;
         let (received, sending, drops) = match open.transport {
             Transport::Udp => {
-                let (received, drops) = stack.datagram_memory(open.id)?;
+                let (received, drops) = stack.datagram_memory(open.id())?;
                 (received, 0, drops)
             }
             // A listener holds nothing.
             Transport::Tcp => {
-                let unread = stack.unread(open.id).unwrap_or(0);
-                (unread, stack.unsent(open.id).unwrap_or(0), 0)
+                let unread = stack.unread(open.id()).unwrap_or(0);
+                (unread, stack.unsent(open.id()).unwrap_or(0), 0)
             }
         };
         let [received, sending] = [received, sending].map(|bytes| bytes as u32);
@@ -105,10 +105,10 @@ impl<L: Link> Host<L> {
         let (stack, world) = self.parts();
         // A connection keeps a clamp, larger or smaller.
         let is_clamp_gone = (level, name, number) == (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP, 0);
-        if is_stream && is_clamp_gone && stack.state(open.id)? != State::Closed {
+        if is_stream && is_clamp_gone && stack.state(open.id())? != State::Closed {
             return Err(Errno::INVALID);
         }
-        stack.configure(world, open.id, |options| {
+        stack.configure(world, open.id(), |options| {
             change(options, (level, name), number, second);
             if is_stream {
                 options.tos &= !ECN_BITS;

@@ -3,7 +3,8 @@
 //! A set of the program's is two: its members that are ours are here, the others in the kernel's set of the
 //! same number. Who waits looks at both.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use base::lock::{Family, Lock};
@@ -27,7 +28,8 @@ impl epoll::Host for Sets {
     fn resched_point() {}
 }
 
-/// Locks and flags of the standard library. Who has the host has them all, so nobody waits for one.
+/// Locks and flags of the standard library. Who has the host has them all, unless members are other hosts', so hardly anybody
+/// waits for one.
 #[derive(Debug)]
 pub struct Threads;
 
@@ -91,6 +93,12 @@ impl Waiters for Nobody {
 /// The part of an epoll set that is ours.
 pub struct WatchSet {
     set: Arc<Set<Sets>>,
+    /// A bit for each of the program's hosts that have, or had, a member.
+    places: AtomicU16,
+    /// A connection was added.
+    has_connections: AtomicBool,
+    /// Who waits for it, by a number that is not zero.
+    waiter: AtomicUsize,
     /// When the kernel is asked for its part.
     pub pace: Pace,
 }
@@ -99,13 +107,57 @@ impl WatchSet {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             set: Set::new(),
+            places: AtomicU16::new(0),
+            has_connections: AtomicBool::new(false),
+            waiter: AtomicUsize::new(0),
             pace: Pace::default(),
         })
     }
 
     /// Watches a socket under a number of its.
     pub fn add(&self, number: u32, open: &Arc<Open>, watch: Watch) -> Result<()> {
-        Ok(self.set.add(number, open, watch)?)
+        self.set.add(number, open, watch)?;
+        self.note_place(open.place());
+        Ok(())
+    }
+
+    /// Which of the program's hosts may have members: a bit for each.
+    #[inline]
+    pub fn places(&self) -> u16 {
+        self.places.load(Acquire)
+    }
+
+    /// This one may from now on.
+    pub fn note_place(&self, place: u8) {
+        self.places.fetch_or(1 << place, AcqRel);
+    }
+
+    /// Looks anew which do. No member may move meanwhile; one that comes is noted after it is there.
+    pub fn find_places(&self) {
+        let mut places = 0;
+        self.set.members(|_, open, _| places |= 1 << open.place());
+        self.places.store(places, Release);
+    }
+
+    /// Whether a connection was ever added, and it is settled who waits here.
+    #[inline]
+    pub fn has_connections(&self) -> bool {
+        self.has_connections.load(Acquire)
+    }
+
+    /// One is about to be; whether it is the first.
+    pub fn note_connection(&self) -> bool {
+        !self.has_connections.swap(true, AcqRel)
+    }
+
+    /// Somebody is about to wait.
+    pub fn note_waiter(&self, waiter: usize) {
+        self.waiter.store(waiter, Relaxed);
+    }
+
+    /// Who waited last; zero if nobody has.
+    pub fn waiter(&self) -> usize {
+        self.waiter.load(Relaxed)
     }
 
     /// Watches it for something else.
@@ -120,7 +172,9 @@ impl WatchSet {
 
     /// Watches it as another set has ([`members`](Self::members)).
     pub(crate) fn restore(&self, number: u32, open: &Arc<Open>, watch: Watch) -> Result<()> {
-        Ok(self.set.restore(number, open, watch)?)
+        self.set.restore(number, open, watch)?;
+        self.note_place(open.place());
+        Ok(())
     }
 
     /// Passes all that it watches to `give`.

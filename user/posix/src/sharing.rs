@@ -79,7 +79,7 @@ impl<L: Link> Host<L> {
         let is_last = ended.serves.load(Relaxed)
             && !self
                 .opens()
-                .any(|open| open.id != ended.id && open.serves.load(Relaxed));
+                .any(|open| open.id() != ended.id() && open.serves.load(Relaxed));
         if self.sharing == Sharing::Taking && is_last {
             self.withdraw();
         }

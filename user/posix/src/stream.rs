@@ -20,11 +20,13 @@ impl<L: Link> Host<L> {
         let (max, has_some) = (to.room(), to.done() != 0);
         let (stack, world) = self.parts();
         // The error behind them is for the next call.
-        if has_some && stack.unread(open.id)? == 0 && stack.poll(open.id).contains(Events::READABLE)
+        if has_some
+            && stack.unread(open.id())? == 0
+            && stack.poll(open.id()).contains(Events::READABLE)
         {
             return Ok(());
         }
-        let taken = stack.recv_with(world, open.id, max, &mut |bytes| to.put(bytes));
+        let taken = stack.recv_with(world, open.id(), max, &mut |bytes| to.put(bytes));
         self.refresh(open);
         Ok(taken.map(drop)?)
     }
@@ -46,7 +48,7 @@ impl<L: Link> Host<L> {
         let max = to.room();
         let (stack, _) = self.parts();
         Ok(stack
-            .peek_with(open.id, 0, max, &mut |bytes| to.put(bytes))
+            .peek_with(open.id(), 0, max, &mut |bytes| to.put(bytes))
             .map(drop)?)
     }
 
@@ -54,7 +56,7 @@ impl<L: Link> Host<L> {
     pub fn discard(&mut self, open: &Open, max: usize) -> Result<usize> {
         self.check_link()?;
         let (stack, world) = self.parts();
-        let taken = stack.recv_with(world, open.id, max, &mut |bytes| bytes.len());
+        let taken = stack.recv_with(world, open.id(), max, &mut |bytes| bytes.len());
         self.refresh(open);
         Ok(taken?)
     }
@@ -68,7 +70,7 @@ impl<L: Link> Host<L> {
         let outcome = loop {
             let step = from.left().min(STEP_BYTES);
             let (stack, world) = self.parts();
-            let sent = stack.send_with(world, open.id, step, &mut |space| from.take(space));
+            let sent = stack.send_with(world, open.id(), step, &mut |space| from.take(space));
             match sent {
                 Ok(_) if from.left() == 0 => break Ok(()),
                 Ok(sent) if sent < step => break Err(Errno::AGAIN),
@@ -88,7 +90,7 @@ impl<L: Link> Host<L> {
 
     /// Bytes that wait (FIONREAD).
     pub fn unread(&mut self, open: &Open) -> Result<usize> {
-        Ok(self.parts().0.unread(open.id)?)
+        Ok(self.parts().0.unread(open.id())?)
     }
 
     /// Bytes that were not even sent (SIOCOUTQNSD).
@@ -96,7 +98,7 @@ impl<L: Link> Host<L> {
     /// Errors: `NOT_A_TERMINAL`, as for what is no request, without a stream.
     pub fn untransmitted(&mut self, open: &Open) -> Result<usize> {
         match open.transport {
-            Transport::Tcp => Ok(self.parts().0.info(open.id)?.unsent),
+            Transport::Tcp => Ok(self.parts().0.info(open.id())?.unsent),
             Transport::Udp => Err(Errno::NOT_A_TERMINAL),
         }
     }
@@ -104,7 +106,7 @@ impl<L: Link> Host<L> {
     /// Bytes that the peer has not acknowledged (SIOCOUTQ).
     pub fn unsent(&mut self, open: &Open) -> Result<usize> {
         match open.transport {
-            Transport::Tcp => Ok(self.parts().0.unsent(open.id)?),
+            Transport::Tcp => Ok(self.parts().0.unsent(open.id())?),
             Transport::Udp => Ok(0),
         }
     }

@@ -16,7 +16,7 @@
 //! is a fifth of a second and more.
 //!
 //! `records` has what is written, `save` writes it, `restore` reads it. `moving` does it with one connection, which goes
-//! to another process.
+//! to another process, `shifting` with one that goes to another queue of the program's own.
 //!
 //! # Invariants
 //! - Nothing is believed: what [`Host::restore`] is given may come from anybody. Numbers of sockets and sets
@@ -31,6 +31,7 @@ mod moving;
 mod records;
 mod restore;
 mod save;
+mod shifting;
 
 pub use moving::Numbered;
 pub use records::Restored;

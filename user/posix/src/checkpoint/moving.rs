@@ -31,9 +31,11 @@ impl<L: Link> Host<L> {
         let all = super::save::grouped(self.table.sockets());
         let mut can_move = |open: &Open| {
             let (stack, _) = self.parts();
-            let is_open = stack.state(open.id).is_ok_and(|state| state.is_portable());
+            let is_open = stack
+                .state(open.id())
+                .is_ok_and(|state| state.is_portable());
             open.transport == Transport::Tcp
-                && (is_open || stack.past(open.id).is_ok_and(|past| past.is_some()))
+                && (is_open || stack.past(open.id()).is_ok_and(|past| past.is_some()))
         };
         all.into_iter().filter(|(open, _)| can_move(open)).collect()
     }
@@ -58,10 +60,10 @@ impl<L: Link> Host<L> {
     /// Both ends of a connection that is open, ours first; `None` of one that is over, whose peer sends nothing more.
     pub fn ends(&mut self, open: &Open) -> Result<Option<(SocketAddrV4, SocketAddrV4)>> {
         let (stack, _) = self.parts();
-        if !stack.state(open.id)?.is_portable() {
+        if !stack.state(open.id())?.is_portable() {
             return Ok(None);
         }
-        let ends = (stack.local(open.id)?, stack.remote(open.id)?);
+        let ends = (stack.local(open.id())?, stack.remote(open.id())?);
         Ok(v4(ends.0).zip(v4(ends.1)))
     }
 
@@ -89,8 +91,8 @@ impl<L: Link> Host<L> {
             is_shared: false,
         };
         let (stack, world) = self.parts();
-        if stack.state(open.id)?.is_portable() {
-            stack.freeze(world, open.id)?;
+        if stack.state(open.id())?.is_portable() {
+            stack.freeze(world, open.id())?;
         }
         self.refresh(open);
         Ok(checkpoint.encode())
@@ -100,7 +102,7 @@ impl<L: Link> Host<L> {
     pub fn reattach(&mut self, open: &Open) {
         let (stack, world) = self.parts();
         // Without memory for it it stays as it is, and its peer hears of that when it asks.
-        stack.thaw(world, open.id, true).ok();
+        stack.thaw(world, open.id(), true).ok();
         self.refresh(open);
         open.tell();
     }
@@ -112,7 +114,10 @@ impl<L: Link> Host<L> {
             self.table.remove(*number);
         }
         let (stack, _) = self.parts();
-        let ends = stack.local(open.id).ok().zip(stack.remote(open.id).ok());
+        let ends = stack
+            .local(open.id())
+            .ok()
+            .zip(stack.remote(open.id()).ok());
         self.end(open);
         if let Some((local, remote)) = ends {
             self.parts().0.refuse_departed(local, remote);

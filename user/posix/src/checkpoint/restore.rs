@@ -71,7 +71,7 @@ impl<L: Link> Host<L> {
         let (receiving, sending) = record.timeouts;
         open.set_timeout_nanos(Direction::Receive, receiving.unwrap_or(0));
         open.set_timeout_nanos(Direction::Send, sending.unwrap_or(0));
-        restored.connections += self.restore_state(open.id, record)?;
+        restored.connections += self.restore_state(open.id(), record)?;
         open.is_outcome_untold
             .store(record.is_outcome_untold, Relaxed);
         open.serves.store(record.serves, Relaxed);
@@ -84,7 +84,7 @@ impl<L: Link> Host<L> {
     }
 
     /// Puts a new socket where the other stood; how many connections that are.
-    fn restore_state(&mut self, id: SocketId, record: &SocketRecord) -> Result<usize> {
+    pub(super) fn restore_state(&mut self, id: SocketId, record: &SocketRecord) -> Result<usize> {
         let (stack, world) = self.parts();
         stack.configure(world, id, |options| *options = record.options)?;
         let is_stream = record.is_stream;
@@ -145,7 +145,7 @@ impl<L: Link> Host<L> {
     }
 
     /// What the program has let go still has to reach its peer.
-    fn restore_orphan(&mut self, orphan: &TcpSnapshot) -> Result<()> {
+    pub(super) fn restore_orphan(&mut self, orphan: &TcpSnapshot) -> Result<()> {
         let (stack, world) = self.parts();
         let id = stack.open(Transport::Tcp)?;
         stack.import(world, id, orphan)?;

@@ -61,10 +61,10 @@ impl<L: Link> Host<L> {
                 open.timeout_nanos(Direction::Receive),
                 open.timeout_nanos(Direction::Send),
             ),
-            options: *self.parts().0.options(open.id)?,
+            options: *self.parts().0.options(open.id())?,
             state: match open.transport {
-                Transport::Tcp => self.state_of(open.id)?,
-                Transport::Udp => self.names(open.id),
+                Transport::Tcp => self.state_of(open.id())?,
+                Transport::Udp => self.names(open.id()),
             },
         })
     }
