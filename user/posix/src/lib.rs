@@ -67,6 +67,6 @@ pub use open::{Direction, Named, Open};
 pub use options::{OptionBytes, is_filter, is_made};
 pub use pace::Pace;
 pub use pieces::{Gather, Scatter};
-pub use published::Counter;
+pub use published::{Counter, Shown};
 pub use sets::WatchSet;
 pub use table::NUMBERS_MAX;

@@ -11,19 +11,55 @@ use crate::host::{Host, Link};
 /// What is counted: a group, a name in it, and how often.
 pub type Counter = (&'static str, (&'static str, u64));
 
+/// What is written.
+#[derive(Default)]
+pub struct Shown {
+    rows: Vec<Option<Payload>>,
+    counters: Vec<Counter>,
+}
+
+impl Shown {
+    /// Room for `most` rows of another host.
+    fn room(&self, most: usize) -> usize {
+        most.saturating_sub(self.rows.len())
+    }
+
+    /// The same counters count for all hosts.
+    fn count(&mut self, (group, (name, value)): Counter) {
+        let is_it = |known: &&mut Counter| (known.0, known.1.0) == (group, name);
+        match self.counters.iter_mut().find(is_it) {
+            Some(known) => known.1.1 += value,
+            None => self.counters.push((group, (name, value))),
+        }
+    }
+
+    /// Writes it.
+    pub fn write<M: SharedMemory>(self, table: &StackTable<M>) {
+        table.write_rows(self.rows.into_iter());
+        let mut text = String::new();
+        for (group, (name, value)) in &self.counters {
+            // Nothing refuses to be written to a string.
+            writeln!(text, "{group} {name} {value}").ok();
+        }
+        table.write_text(&text);
+    }
+}
+
 impl<L: Link> Host<L> {
-    /// Writes all sockets and counters of now into `table`, with `others` that the stack does not know. Sockets have rows by
-    /// their slots in the stack, those in TIME_WAIT what is left.
-    pub fn publish<M: SharedMemory>(&mut self, table: &StackTable<M>, others: &[Counter]) {
-        let rows = self.rows(table.rows());
-        table.write_rows(rows.into_iter());
-        table.write_text(&self.counters(others));
+    /// Adds all sockets and counters of now to what is shown in `most` rows, with `others` that the stack does not know. Sockets
+    /// have rows by their slots in the stack, those in TIME_WAIT what is left.
+    pub fn show(&mut self, shown: &mut Shown, most: usize, others: &[Counter]) {
+        let rows = self.rows(shown.room(most));
+        shown.rows.extend(rows);
+        for counter in self.counters(others) {
+            shown.count(counter);
+        }
     }
 
     fn rows(&mut self, most: usize) -> Vec<Option<Payload>> {
         let mut numbers = Vec::new();
         for (number, open) in self.table.sockets() {
-            let slot = open.id.index();
+            let slot = open.id().index();
             if numbers.len() <= slot {
                 numbers.resize(slot + 1, None);
             }
@@ -41,8 +77,7 @@ impl<L: Link> Host<L> {
         rows
     }
 
-    /// Lines of `group name value`.
-    fn counters(&mut self, others: &[Counter]) -> String {
+    fn counters(&mut self, others: &[Counter]) -> Vec<Counter> {
         let turns = self.turns();
         let (stack, _) = self.parts();
         let stats = stack.stats();
@@ -56,12 +91,7 @@ impl<L: Link> Host<L> {
         let all = all.chain(stats.resets.iter().map(|one| ("reset", one)));
         let all = all.chain(sockets.map(|one| ("sockets", one)));
         let all = all.chain(others.iter().copied());
-        let mut text = String::new();
-        for (group, (name, value)) in all.chain([("library", ("turns", turns))]) {
-            // Nothing refuses to be written to a string.
-            writeln!(text, "{group} {name} {value}").ok();
-        }
-        text
+        all.chain([("library", ("turns", turns))]).collect()
     }
 }
 

@@ -28,7 +28,7 @@ pub fn told(number: c_int, received: &Received, room: usize) -> Option<Messages>
 /// What the socket's receiver wants, noted for the next time; `None` if the number is no socket's any more.
 #[cold]
 fn ask_for(number: c_int) -> Option<Wanted> {
-    let mut held = Held::wait().ok()?;
+    let mut held = Held::of(number).ok()?;
     let open = held.host().socket(number.cast_unsigned()).ok()?;
     let wanted = kernels_options(number);
     open.set_wanted(Some(wanted));

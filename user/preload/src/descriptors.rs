@@ -31,7 +31,7 @@ pub extern "C" fn close(number: c_int) -> c_int {
         Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
         Whose::Parent => numbers::set(number, Whose::Kernel),
         Whose::Inherited => renounce(number),
-        Whose::Socket | Whose::Set => match Held::wait() {
+        Whose::Socket | Whose::Set => match Held::of(number) {
             Ok(mut held) => forget(&mut held, number),
             Err(_) => numbers::set(number, Whose::Kernel),
         },
@@ -51,7 +51,7 @@ fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
     if !matches!(whose(old), Whose::Socket | Whose::Set) {
         return make();
     }
-    let copied = Held::wait().and_then(|mut held| {
+    let copied = Held::of(old).and_then(|mut held| {
         let new = make();
         match new >= 0 {
             true => name(&mut held, old, new),
@@ -67,7 +67,7 @@ fn name(held: &mut Held, old: c_int, new: c_int) -> Result<c_int> {
         .host()
         .duplicate(old.cast_unsigned(), new.cast_unsigned());
     match named {
-        Ok(()) => numbers::set(new, seen(old)),
+        Ok(()) => numbers::set_at(new, seen(old), held.place()),
         // SAFETY: nobody has the number but us.
         Err(_) => drop(unsafe { next::close.get()(new) }),
     }
@@ -99,7 +99,8 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
         }
         return made;
     }
-    let replaced = Held::wait().and_then(|mut held| {
+    // What the new number named may be another host's.
+    let replaced = Held::of(new).and_then(|mut held| {
         let made = make();
         if made < 0 {
             return Ok(made);
@@ -107,8 +108,9 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
         if is_named(new) {
             forget(&mut held, new);
         }
+        drop(held);
         match is_named(old) {
-            true => name(&mut held, old, new),
+            true => name(&mut Held::of(old)?, old, new),
             false => Ok(made),
         }
     });
@@ -134,7 +136,7 @@ pub extern "C" fn dup3(old: c_int, new: c_int, flags: c_int) -> c_int {
 /// Errors: `MOVED`; a newer library is to be told, too.
 fn set_nonblocking(number: c_int, is_nonblocking: bool) -> Result<()> {
     whose(number);
-    match Held::wait() {
+    match Held::of(number) {
         Ok(mut held) => {
             if let Ok(open) = held.host().socket(number.cast_unsigned()) {
                 open.set_nonblocking(is_nonblocking);
@@ -210,7 +212,7 @@ pub unsafe extern "C" fn ioctl(number: c_int, request: c_ulong, argument: usize)
 }
 
 fn waiting(number: c_int, request: c_ulong) -> Result<c_int> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     let count = match request {
         FIONREAD => held.host().unread(&open)?,

@@ -13,6 +13,7 @@
 //! | step | if it fails |
 //! |---|---|
 //! | load it, and find all functions in it | nothing has happened |
+//! | what threads have on queues of their own comes back to one (`shards`) | what came is there, the rest where it was |
 //! | it opens its queue; from now on SYNs are its | it closes it |
 //! | peers that were about to connect do, for [`HANDSHAKES_MAX`] at most | |
 //! | our state is locked, and nobody waits for our queue's frames in the kernel | we go on |
@@ -32,12 +33,15 @@
 use std::ffi::{CString, c_int, c_void};
 use std::io;
 use std::net::Ipv4Addr;
+use std::slice;
+use std::sync::MutexGuard;
 use std::thread;
 use std::time::Duration;
 
 use crate::config;
 use crate::next;
 use crate::patience::Polling;
+use crate::shards;
 use crate::state::{self, Held, State};
 use crate::successor::{Successor, sietch_successor_1};
 
@@ -60,8 +64,19 @@ struct Newer {
 /// Errors: why not, as a sentence; the program goes on with this one then.
 pub fn exchange(path: &str) -> Result<String, String> {
     let newer = load(path)?;
-    prepare(&newer)?;
-    let done = hand_over(&newer);
+    look_at_link(&mut state::lock())?;
+    let joined = shards::join(bring_home);
+    let done = joined.and_then(|()| follow(&newer));
+    if done.is_err() {
+        shards::part();
+    }
+    done
+}
+
+/// The newer library takes over.
+fn follow(newer: &Newer) -> Result<String, String> {
+    prepare(newer)?;
+    let done = hand_over(newer);
     if done.is_err() {
         if let Ok(mut held) = Held::wait() {
             held.host().take_new_flows_again();
@@ -150,8 +165,7 @@ fn hand_over(newer: &Newer) -> Result<String, String> {
     finish_handshakes()?;
     let mut state = state::lock();
     let begin = state::now();
-    let left = leave(newer, &mut state);
-    state.ring_keeper(false);
+    let left = bring_home(slice::from_mut(&mut state)).and_then(|()| leave(newer, &mut state));
     let (connections, unmade) = left?;
     for (behind, function) in next::ALL.iter().zip(&newer.functions) {
         behind.set(*function);
@@ -196,7 +210,6 @@ fn finish_handshakes() -> Result<(), String> {
 
 /// Copies everything into the newer library: how many connections, and how many were not made yet.
 fn leave(newer: &Newer, state: &mut State) -> Result<(usize, usize), String> {
-    bring_home(state)?;
     let host = state.host().ok_or("the program has no link")?;
     host.turn(state::now());
     host.flush();
@@ -215,18 +228,23 @@ fn leave(newer: &Newer, state: &mut State) -> Result<(usize, usize), String> {
     }
 }
 
-/// Waits until no thread is in the kernel with our queue's socket, which stays open otherwise. None goes there again
-/// while the state is locked.
-fn bring_home(state: &mut State) -> Result<(), String> {
-    state.bells.ring();
-    state.ring_keeper(true);
+/// Waits until no thread is in the kernel with a queue's socket of ours, which stays open otherwise. None goes there again
+/// while all states that have one are locked.
+fn bring_home(states: &mut [MutexGuard<'static, State>]) -> Result<(), String> {
+    for state in &mut *states {
+        state.bells.ring();
+        state.ring_keeper(true);
+    }
     let mut waited = Duration::ZERO;
-    while Polling::count() != 0 {
-        if waited >= COMING_MAX {
-            return Err("a thread does not come back from its wait".into());
-        }
+    while Polling::count() != 0 && waited < COMING_MAX {
         thread::sleep(COMING_LOOK);
         waited += COMING_LOOK;
     }
-    Ok(())
+    for state in states {
+        state.ring_keeper(false);
+    }
+    match Polling::count() {
+        0 => Ok(()),
+        _ => Err("a thread does not come back from its wait".into()),
+    }
 }

@@ -39,11 +39,12 @@ extern "C" fn at_exit() {
 /// Closes all; `is_orderly` if what the program has printed is to appear before that takes its time.
 fn end(is_orderly: bool) {
     wait_for_claims();
-    let Some(mut state) = lock() else {
-        return;
-    };
-    if let Some(host) = state.host().filter(|host| host.is_up()) {
-        host.close_all();
+    let all = 0..state::PLACES as u8;
+    let mut states: Vec<_> = all.filter_map(lock).collect();
+    let hosts = states.iter_mut().filter_map(|state| state.host());
+    let mut hosts: Vec<_> = hosts.filter(|host| host.is_up()).collect();
+    hosts.iter_mut().for_each(|host| host.close_all());
+    for host in hosts {
         deliver(host, is_orderly);
     }
 }
@@ -85,7 +86,7 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
 /// that we are gone.
 fn wait_for_claims() {
     let mut waited = Duration::ZERO;
-    while lock().is_some_and(|state| state.is_lending()) && waited < CLAIMS_MAX {
+    while lock(0).is_some_and(|state| state.is_lending()) && waited < CLAIMS_MAX {
         thread::sleep(CLAIMS_LOOK);
         waited += CLAIMS_LOOK;
     }
@@ -93,9 +94,9 @@ fn wait_for_claims() {
 
 /// Others have the lock for moments. But a handler that ends the program may have interrupted who has it, and waits
 /// for itself.
-fn lock() -> Option<MutexGuard<'static, State>> {
+fn lock(place: u8) -> Option<MutexGuard<'static, State>> {
     for _ in 0..LOCK_TRIES {
-        let state = state::try_lock();
+        let state = state::try_lock_at(place);
         if state.is_some() {
             return state;
         }

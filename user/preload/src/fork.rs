@@ -4,19 +4,18 @@
 //!
 //! A program that gives up its rights before it does so has them opened then: a queue needs them.
 
+use libc::uid_t;
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::sync::MutexGuard;
-
-use libc::uid_t;
 
 use crate::exit;
 use crate::next;
-use crate::state::{self, State};
+use crate::shards::{self, Stopped};
+use crate::state;
 
 thread_local! {
     /// Held by who forks, so that the child finds the state whole.
-    static FORKING: Cell<Option<MutexGuard<'static, State>>> = const { Cell::new(None) };
+    static FORKING: Cell<Option<Stopped>> = const { Cell::new(None) };
 }
 
 /// Runs when the library is loaded, before `main`.
@@ -30,20 +29,21 @@ extern "C" fn register() {
 }
 
 unsafe extern "C" fn prepare() {
-    let mut state = state::lock();
-    state.prepare_for_child();
-    FORKING.set(Some(state));
+    let mut stopped = shards::stop();
+    stopped.states[0].prepare_for_child();
+    FORKING.set(Some(stopped));
 }
 
 unsafe extern "C" fn resume() {
-    if let Some(mut state) = FORKING.take() {
-        state.go_on_beside_child();
+    if let Some(mut stopped) = FORKING.take() {
+        stopped.states[0].go_on_beside_child();
     }
 }
 
 unsafe extern "C" fn begin() {
-    if let Some(mut state) = FORKING.take() {
-        state.become_a_child();
+    if let Some(mut stopped) = FORKING.take() {
+        stopped.states[0].become_a_child();
+        stopped.forget_further();
     }
     exit::note_process();
 }

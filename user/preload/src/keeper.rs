@@ -23,13 +23,13 @@ const PERIOD_NANOS: u64 = 16_000_000;
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
 
-/// Starts it, for a link that is gone when `revocation` can be read, and until `bell` rings and the link is a newer
+/// Starts one for the host of a place, whose link is gone when `revocation` can be read, and until `bell` rings and the link is a newer
 /// library's. Without a thread for it each send leaves at
 /// once.
-pub fn start(descriptor: c_int, revocation: Option<c_int>, bell: c_int) {
+pub fn start(place: u8, descriptor: c_int, revocation: Option<c_int>, bell: c_int) {
     // A number below zero is nobody's, and waited for in vain.
     let revocation = revocation.unwrap_or(-1);
-    spawn("sietch", move || keep(descriptor, revocation, bell));
+    spawn("sietch", move || keep(place, descriptor, revocation, bell));
 }
 
 /// Starts a thread of the library's. The program's handlers of signals are not to run on it.
@@ -47,19 +47,23 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
 }
 
 /// As long as there is a link, and it is this library's.
-fn keep(descriptor: c_int, revocation: c_int, bell: c_int) {
-    while let Some((due, polling)) = rest() {
-        let mut files = [descriptor, revocation, bell, seen::descriptor()].map(readable);
+fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
+    let is_first = place == 0;
+    while let Some((due, polling)) = rest(place) {
+        let shown = if is_first { seen::descriptor() } else { -1 };
+        let mut files = [descriptor, revocation, bell, shown].map(readable);
         let most = due.map(|due| due.since(state::now()).as_nanos());
         // Whatever ends the wait, it is time to look.
         poll_files(&mut files, most, ptr::null()).ok();
         drop(polling);
-        if !look_until_quiet(revocation) {
+        if !look_until_quiet(place, revocation) {
             break;
         }
     }
-    let _state = state::lock();
-    seen::stop();
+    if is_first {
+        let _state = state::lock();
+        seen::stop();
+    }
 }
 
 /// Whether the administrator has taken the link away.
@@ -69,8 +73,8 @@ fn is_revoked(revocation: c_int) -> bool {
 }
 
 /// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
-fn rest() -> Option<(Option<Instant>, Polling)> {
-    let mut held = Held::wait().ok()?;
+fn rest(place: u8) -> Option<(Option<Instant>, Polling)> {
+    let mut held = Held::at(place).ok()?;
     let now = held.now();
     let host = held.host();
     host.watch(false);
@@ -85,11 +89,11 @@ fn rest() -> Option<(Option<Instant>, Polling)> {
 }
 
 /// False without a link.
-fn look_until_quiet(revocation: c_int) -> bool {
+fn look_until_quiet(place: u8, revocation: c_int) -> bool {
     let mut quiet = 0;
     let mut seen = None;
     while quiet < QUIET_LOOKS {
-        let Ok(mut held) = Held::wait() else {
+        let Ok(mut held) = Held::at(place) else {
             return false;
         };
         let host = held.host();
@@ -102,7 +106,12 @@ fn look_until_quiet(revocation: c_int) -> bool {
             Some(_) if !is_visited => host.look_after(state::now()),
             _ => false,
         };
-        seen::write(host, state::now());
+        if place == 0 {
+            seen::write(host, state::now(), |show| {
+                let further = state::further().filter_map(|place| Held::at(place).ok());
+                further.for_each(|mut held| show(held.host()));
+            });
+        }
         quiet = if is_quiet { quiet + 1 } else { 0 };
         seen = Some(host.turns());
         if !host.is_up() {

@@ -10,7 +10,7 @@
 //! nobody ever sends. So numbers never collide, `fcntl`, `fstat` and options that we have no use for
 //! are the kernel's, and a call that we do not know fails as on a socket without a peer. One byte for each
 //! number says whose it is (`numbers`), which is all that a call on others' numbers pays. What POSIX
-//! means is in [`posix`], one [`Host`](posix::Host) under one lock (`state`).
+//! means is in [`posix`], one [`Host`](posix::Host) under one lock (`state`), or one for each of several threads (`shards`).
 //!
 //! | module | what |
 //! |---|---|
@@ -20,6 +20,7 @@
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
+//! | `shards` | further hosts, for threads that wait for connections of their own |
 //! | `patience` | waiting for frames, files and other threads at once |
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `seen` | shows sockets and counters to the machine's tools |
@@ -39,7 +40,7 @@
 //! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
 //!   in a call on them.
 //!
-//! Lock order: the state's lock, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
+//! Lock order: that of `shards`, the states' by their places, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
 //! program's is called under it.
 //!
 //! # Not here
@@ -70,6 +71,7 @@ mod polls;
 mod reading;
 mod seen;
 mod sets;
+mod shards;
 mod sockets;
 mod state;
 mod successor;

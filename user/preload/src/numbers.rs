@@ -1,5 +1,5 @@
-//! Whose a number is. A byte for each, which may be read without the lock: a number of others' never
-//! becomes ours but by the call that makes it.
+//! Whose a number is, and which of the program's hosts has it. A byte for each, which may be read without a lock: a number
+//! of others' never becomes ours but by the call that makes it. The host that has it changes only while both are locked.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -24,6 +24,10 @@ pub enum Whose {
     /// One of the parent's, or another process's, that becomes ours when it is used.
     Inherited = 5,
 }
+
+/// The lower bits say whose it is, those above which host.
+const WHOSE_BITS: u32 = 4;
+const WHOSE_MASK: u8 = (1 << WHOSE_BITS) - 1;
 
 static NUMBERS: [AtomicU8; NUMBERS_MAX] = [const { AtomicU8::new(0) }; NUMBERS_MAX];
 /// Beyond the largest number that was ever ours.
@@ -59,8 +63,7 @@ pub fn inherit_by(claim: fn(c_int)) {
 /// Whose it is now.
 #[inline]
 pub fn seen(number: c_int) -> Whose {
-    let byte = usize::try_from(number).ok().and_then(|at| NUMBERS.get(at));
-    match byte.map_or(0, |byte| byte.load(Ordering::Acquire)) {
+    match byte_of(number) & WHOSE_MASK {
         1 => Whose::Socket,
         2 => Whose::Set,
         3 => Whose::Library,
@@ -70,20 +73,37 @@ pub fn seen(number: c_int) -> Whose {
     }
 }
 
+#[inline]
+fn byte_of(number: c_int) -> u8 {
+    let byte = usize::try_from(number).ok().and_then(|at| NUMBERS.get(at));
+    byte.map_or(0, |byte| byte.load(Ordering::Acquire))
+}
+
+/// Which of the program's hosts has a socket or a set of ours. It is sure while that one is locked.
+#[inline]
+pub fn place(number: c_int) -> u8 {
+    byte_of(number) >> WHOSE_BITS
+}
+
 /// Whether it is none of ours, as nearly all are.
 #[inline]
 pub fn is_kernels(number: c_int) -> bool {
     seen(number) == Whose::Kernel
 }
 
-/// Whose it is from now on.
+/// Whose it is from now on; of ours the first host's.
 pub fn set(number: c_int, whose: Whose) {
+    set_at(number, whose, 0);
+}
+
+/// Whose it is from now on, and which host has it.
+pub fn set_at(number: c_int, whose: Whose, place: u8) {
     let Some(at) = usize::try_from(number).ok() else {
         return;
     };
     if let Some(byte) = NUMBERS.get(at) {
         END.fetch_max(at + 1, Ordering::Relaxed);
-        byte.store(whose as u8, Ordering::Release);
+        byte.store(whose as u8 | place << WHOSE_BITS, Ordering::Release);
     }
 }
 

@@ -26,6 +26,8 @@ enum Hangs {
 /// Threads that wait for the queue's frames. While there are any, its socket stays open in the kernel, whoever
 /// closes it.
 static POLLING: AtomicUsize = AtomicUsize::new(0);
+/// How often further hosts have ended, each time with all hosts locked.
+static EPOCH: AtomicUsize = AtomicUsize::new(0);
 
 /// One of them.
 pub struct Polling(());
@@ -35,6 +37,16 @@ impl Polling {
     pub fn begin(_held: &Held) -> Self {
         POLLING.fetch_add(1, Ordering::AcqRel);
         Self(())
+    }
+
+    /// Changes when further hosts end.
+    pub fn epoch() -> usize {
+        EPOCH.load(Ordering::Acquire)
+    }
+
+    /// They do now.
+    pub fn begin_epoch() {
+        EPOCH.fetch_add(1, Ordering::AcqRel);
     }
 
     /// How many there are.
@@ -108,6 +120,8 @@ impl Drop for Bells {
 
 /// Closes a descriptor of the library's own.
 pub fn close_own(number: c_int) {
+    // Who gets the number next is not us.
+    numbers::set(number, Whose::Kernel);
     // SAFETY: **Ours**, and nobody uses it any more.
     unsafe { libc::syscall(libc::SYS_close, number) };
 }
@@ -156,40 +170,183 @@ pub fn poll_files(
     }
 }
 
+/// What one waits for at a host: its frames, and a bell.
+struct Watched {
+    place: u8,
+    /// The bell's place among the host's bells.
+    index: usize,
+    bell: c_int,
+    descriptor: c_int,
+    /// When something is due there, or frames are there already.
+    wake: Option<Instant>,
+}
+
+impl Watched {
+    /// Errors: `TOO_MANY`.
+    fn begin(held: &mut Held) -> Result<Self> {
+        let (now, place) = (held.now(), held.place());
+        let (host, bells) = held.parts();
+        host.flush();
+        let due = host.next_deadline(now);
+        let wake = match host.arm() {
+            true => Some(now),
+            false => due,
+        };
+        let (index, bell) = bells.take()?;
+        Ok(Self {
+            place,
+            index,
+            bell,
+            descriptor: state::descriptor(host),
+            wake,
+        })
+    }
+
+    fn files(&self) -> [pollfd; 2] {
+        [readable(self.descriptor), readable(self.bell)]
+    }
+
+    /// The host, which may be there no longer, is told what came of it.
+    fn end(&self, files: &[pollfd]) -> Result<Held> {
+        let mut held = Held::at(self.place).inspect_err(|_| close_own(self.bell))?;
+        let (host, bells) = held.parts();
+        bells.give_back(self.index);
+        let is_gone = |file: &pollfd| file.revents & (libc::POLLERR | libc::POLLHUP) != 0;
+        if files.first().is_some_and(is_gone) {
+            host.lose_link();
+        }
+        Ok(held)
+    }
+}
+
 /// Waits until frames come, one of `files` is ready, somebody rings, something is due, or `until`. The answers of
 /// `files` are in them.
 ///
 /// Errors: `INTERRUPTED`, `TOO_MANY`, `MOVED`.
+#[inline]
 pub fn wait(
-    mut held: Held,
+    held: Held,
     files: &mut [pollfd],
     until: Option<Instant>,
     mask: *const sigset_t,
-) -> Result<Held> {
-    let now = held.now();
-    let (host, bells) = held.parts();
-    host.flush();
-    let due = host.next_deadline(now);
-    let wake = due.into_iter().chain(until).min();
-    let most = match host.arm() {
-        true => Some(0),
-        false => wake.map(|wake| wake.since(now).as_nanos()),
+) -> Result<Option<Held>> {
+    wait_at(held, 0, |_| false, files, until, mask)
+}
+
+/// The same for frames and bells of more hosts, with a bit for each in `others`. While they are made ready something may
+/// have happened that `is_over` sees, which is asked with each of them locked. What comes back is locked again, if it is still
+/// there.
+///
+/// Errors: those of [`wait`].
+pub fn wait_at(
+    mut held: Held,
+    others: u16,
+    mut is_over: impl FnMut(&mut Held) -> bool,
+    files: &mut [pollfd],
+    until: Option<Instant>,
+    mask: *const sigset_t,
+) -> Result<Option<Held>> {
+    let (now, place, epoch) = (held.now(), held.place(), Polling::epoch());
+    let mut around = Vec::new();
+    let mut wake = until;
+    if others != 0 {
+        drop(held);
+        for other in places(others).filter_map(|place| Held::at(place).ok()) {
+            let due = watch_other(other, &mut around, &mut is_over);
+            wake = wake.into_iter().chain(due).min();
+        }
+        held = match Held::at(place) {
+            Ok(held) => held,
+            Err(error) => return give_back(&around, error),
+        };
+        if is_over(&mut held) {
+            wake = Some(now);
+        }
+        if Polling::epoch() != epoch {
+            drop(held);
+            return give_back(&around, Errno::NETWORK_DOWN);
+        }
+    }
+    let own = match Watched::begin(&mut held) {
+        Ok(own) => own,
+        Err(error) => {
+            drop(held);
+            return give_back(&around, error);
+        }
     };
-    let (index, bell) = bells.take()?;
-    let mut all = vec![readable(state::descriptor(host)), readable(bell)];
-    all.extend_from_slice(files);
+    wake = wake.into_iter().chain(own.wake).min();
     let polling = Polling::begin(&held);
     drop(held);
+    let most = wake.map(|wake| wake.since(now).as_nanos());
+    let mut all = Vec::with_capacity(2 + files.len());
+    all.extend_from_slice(&own.files());
+    all.extend_from_slice(files);
+    all.extend(around.iter().flat_map(Watched::files));
     let outcome = poll_files(&mut all, most, mask);
     drop(polling);
-    let mut held = Held::wait().inspect_err(|_| close_own(bell))?;
-    let (host, bells) = held.parts();
-    bells.give_back(index);
-    if all[0].revents & (libc::POLLERR | libc::POLLHUP) != 0 {
-        host.lose_link();
+    let end = 2 + files.len();
+    for (other, answers) in around.iter().zip(all[end..].chunks(2)) {
+        other.end(answers).ok();
     }
-    files.copy_from_slice(&all[2..]);
+    let held = match own.end(&all[..2]) {
+        Err(Errno::NETWORK_DOWN) if place != 0 => None,
+        held => Some(held?),
+    };
+    files.copy_from_slice(&all[2..end]);
     outcome.map(|_| held)
+}
+
+/// One of several hosts is made ready; when it wants to be looked at.
+#[cold]
+fn watch_other(
+    mut held: Held,
+    around: &mut Vec<Watched>,
+    is_over: &mut impl FnMut(&mut Held) -> bool,
+) -> Option<Instant> {
+    let now = held.now();
+    let watched = Watched::begin(&mut held);
+    if is_over(&mut held) {
+        return Some(now);
+    }
+    match watched {
+        Ok(watched) => {
+            let wake = watched.wake;
+            around.push(watched);
+            wake
+        }
+        // Without a bell we look again soon.
+        Err(_) => Some(Instant::from_nanos(now.as_nanos() + SOON_NANOS)),
+    }
+}
+
+/// The wait does not begin: `NETWORK_DOWN` if a further host has ended meanwhile, so that its sockets are elsewhere.
+#[cold]
+fn give_back(around: &[Watched], error: Errno) -> Result<Option<Held>> {
+    for other in around {
+        other.end(&[]).ok();
+    }
+    match error {
+        Errno::NETWORK_DOWN => Ok(None),
+        error => Err(error),
+    }
+}
+
+/// Who cannot be rung looks again after that time.
+const SOON_NANOS: u64 = 10_000_000;
+
+/// The places of a mask.
+pub fn places(mask: u16) -> impl Iterator<Item = u8> {
+    (0..state::PLACES as u8).filter(move |place| mask & 1 << place != 0)
+}
+
+impl Held {
+    /// The host that has a number now; the one that came back from a wait, if it is that.
+    pub fn or_of(held: Option<Self>, number: c_int) -> Result<Self> {
+        match held.filter(|held| held.place() == numbers::place(number)) {
+            Some(held) => Ok(held),
+            None => Self::of(number),
+        }
+    }
 }
 
 /// Interest in a descriptor that can be read.
@@ -227,7 +384,7 @@ pub fn patiently<T>(
     way: Way,
     mut attempt: impl FnMut(&mut Host<Port>, &Arc<Open>) -> Result<T>,
 ) -> Result<T> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     let (mut until, mut has_looked) = (None, false);
     loop {
@@ -248,7 +405,11 @@ pub fn patiently<T>(
         if way.is_impatient || open.is_nonblocking() || end.is_some_and(|end| end <= now) {
             return Err(Errno::AGAIN);
         }
-        held = wait(held, &mut [], end, ptr::null())?;
+        let came_back = wait(held, &mut [], end, ptr::null())?;
+        held = match came_back.filter(|held| held.place() == open.place()) {
+            Some(held) => held,
+            None => Held::of_open(&open)?,
+        };
         has_looked = false;
     }
 }

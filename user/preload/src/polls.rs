@@ -10,7 +10,7 @@ use posix::{Errno, Events, Result};
 
 use crate::answer;
 use crate::next;
-use crate::numbers::{Whose, seen, whose};
+use crate::numbers::{self, Whose, seen, whose};
 use crate::patience;
 use crate::state::{self, Held};
 
@@ -39,12 +39,27 @@ fn nanos_of(seconds: i64, nanos: u64) -> u64 {
 
 /// Waits for any of several files, some of which are ours.
 fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t) -> Result<usize> {
-    let mut held = Held::wait()?;
     let mut theirs: Vec<pollfd> = files.iter().map(kernels_part).collect();
     loop {
+        let all = places_of(files);
+        let own = if all == 0 {
+            0
+        } else {
+            all.trailing_zeros() as u8
+        };
+        let mut ours = 0;
+        let others = all & !(1 << own);
+        for place in patience::places(others) {
+            // Of one that has ended sockets are elsewhere, which is seen below.
+            let looked = Held::at(place).map(|mut held| turn_and_look(&mut held, files));
+            ours += looked.unwrap_or(0);
+        }
+        let mut held = match Held::at(own) {
+            Err(Errno::NETWORK_DOWN) if own != 0 => continue,
+            held => held?,
+        };
+        ours += turn_and_look(&mut held, files);
         let now = held.now();
-        held.host().turn(now);
-        let ours = look(&mut held, files);
         let is_over = ours != 0 || until.is_some_and(|until| until <= now);
         let found = match is_over {
             true => patience::poll_files(&mut theirs, Some(0), ptr::null())?,
@@ -55,8 +70,28 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             merge(files, &theirs);
             return Ok(ours + found);
         }
-        held = patience::wait(held, &mut theirs, until, mask)?;
+        let is_over = |held: &mut Held| places_of(files) != all || look(held, files) != 0;
+        drop(patience::wait_at(
+            held,
+            others,
+            is_over,
+            &mut theirs,
+            until,
+            mask,
+        )?);
     }
+}
+
+/// Which of the program's hosts have files of ours: a bit for each.
+fn places_of(files: &[pollfd]) -> u16 {
+    let ours = files.iter().filter(|file| is_ours(file.fd));
+    ours.fold(0, |places, file| places | 1 << numbers::place(file.fd))
+}
+
+fn turn_and_look(held: &mut Held, files: &mut [pollfd]) -> usize {
+    let now = held.now();
+    held.host().turn(now);
+    look(held, files)
 }
 
 /// What the kernel is asked of a file: nothing if it is ours.
@@ -68,10 +103,11 @@ fn kernels_part(file: &pollfd) -> pollfd {
     }
 }
 
-/// Answers for our files; how many are ready.
+/// Answers for our files of this host; how many are ready.
 fn look(held: &mut Held, files: &mut [pollfd]) -> usize {
-    let mut count = 0;
-    for file in files.iter_mut().filter(|file| is_ours(file.fd)) {
+    let (mut count, place) = (0, held.place());
+    let is_here = |file: &&mut pollfd| is_ours(file.fd) && numbers::place(file.fd) == place;
+    for file in files.iter_mut().filter(is_here) {
         let open = held.host().socket(file.fd.cast_unsigned());
         let ready = open.map_or(Events::NVAL, |open| {
             held.host().note_watched(&open);

@@ -4,7 +4,7 @@
 //! otherwise once in a second in which it looks after frames anyway, so that a program that is stopped has a table that is
 //! no older. Without the right to a table the program's sockets are seen by nobody.
 //!
-//! Lock order: the state's lock, then the table's.
+//! Lock order: the first state's lock, then the table's, then those of further ones.
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use base::{Duration, Instant};
-use posix::{Counter, Host, Link, StackTable};
+use posix::{Counter, Host, Link, Shown, StackTable};
 use rt::{AnyIo, RingMemory, TableMemory};
 
 use crate::config;
@@ -78,8 +78,13 @@ pub fn descriptor() -> c_int {
     DESCRIPTOR.load(Relaxed)
 }
 
-/// Writes the table if somebody looks, or has not seen it written for long.
-pub fn write(host: &mut Host<impl Link<Io = AnyIo>>, now: Instant) {
+/// Writes the table, with the first host locked, if somebody looks, or has not seen it written for long. Further hosts are shown
+/// one after the other by `show_further`.
+pub fn write<L: Link<Io = AnyIo>>(
+    host: &mut Host<L>,
+    now: Instant,
+    show_further: impl FnOnce(&mut dyn FnMut(&mut Host<L>)),
+) {
     let mut seen = lock();
     let Some(seen) = seen.as_mut() else { return };
     let question = seen.table().question();
@@ -87,8 +92,14 @@ pub fn write(host: &mut Host<impl Link<Io = AnyIo>>, now: Instant) {
         return;
     }
     seen.written_at = now;
-    let counters = frames(host);
-    host.publish(&seen.table(), &counters);
+    let mut shown = Shown::default();
+    let mut show = |host: &mut Host<L>| {
+        let counters = frames(host);
+        host.show(&mut shown, seen.rows, &counters);
+    };
+    show(host);
+    show_further(&mut show);
+    shown.write(&seen.table());
     if let Some(question) = question {
         seen.table().answer(question);
         seen.memory.tell_answered();

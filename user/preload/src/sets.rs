@@ -4,15 +4,17 @@
 use std::ffi::c_int;
 use std::ptr;
 use std::slice;
+use std::sync::Arc;
 
 use base::Instant;
 use libc::{epoll_event, sigset_t};
-use posix::{Errno, Event, Events, Result, Trigger, Watch};
+use posix::{Errno, Event, Events, Result, Trigger, Watch, WatchSet};
 
 use crate::answer;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience::{self, readable};
+use crate::shards;
 use crate::state::Held;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -74,15 +76,45 @@ fn watch_of(event: &epoll_event) -> Watch {
 }
 
 fn control(set: c_int, operation: c_int, number: c_int, watch: Option<Watch>) -> Result<()> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(set)?;
     if seen(set) == Whose::Kernel {
         // One that somebody else has made: the kernel knows whether it is one.
         held.host().add_set(set.cast_unsigned())?;
         numbers::set(set, Whose::Set);
     }
+    let members = held.host().set(set.cast_unsigned());
+    let members = members.ok_or(Errno::INVALID)?;
+    let places = members.places();
+    if operation == libc::EPOLL_CTL_ADD {
+        drop(held);
+        shards::settle(set, &members, number);
+        held = Held::of(number)?;
+    } else {
+        held = Held::or_of(Some(held), number)?;
+    }
+    change(&mut held, &members, operation, number, watch)?;
+    if operation == libc::EPOLL_CTL_DEL && !places.is_power_of_two() {
+        drop(held);
+        shards::find_places(&members);
+        return Ok(());
+    }
+    // Who waits does it at the hosts of all members.
+    if members.may_be_ready() || members.places() != places {
+        Held::or_of(Some(held), set)?.parts().1.ring();
+    }
+    Ok(())
+}
+
+/// Does it, with the socket's host.
+fn change(
+    held: &mut Held,
+    members: &Arc<WatchSet>,
+    operation: c_int,
+    number: c_int,
+    watch: Option<Watch>,
+) -> Result<()> {
     let (number, host) = (number.cast_unsigned(), held.host());
     let open = host.socket(number)?;
-    let members = host.set(set.cast_unsigned()).ok_or(Errno::INVALID)?;
     match (operation, watch) {
         (libc::EPOLL_CTL_ADD, Some(watch)) => {
             members.add(number, &open, watch)?;
@@ -94,9 +126,6 @@ fn control(set: c_int, operation: c_int, number: c_int, watch: Option<Watch>) ->
         }
         (libc::EPOLL_CTL_DEL, _) => members.remove(number, &open)?,
         _ => return Err(Errno::INVALID),
-    }
-    if members.may_be_ready() {
-        held.parts().1.ring();
     }
     Ok(())
 }
@@ -147,16 +176,21 @@ fn wait(
     limit_millis: Option<u64>,
     mask: *const sigset_t,
 ) -> Result<usize> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(set)?;
     let begin = held.now().as_nanos();
     let until = limit_millis.map(|millis| Instant::from_nanos(begin + millis * NANOS_PER_MILLI));
     let members = held
         .host()
         .set(set.cast_unsigned())
         .ok_or(Errno::BAD_NUMBER)?;
+    shards::note_waiting(&members);
     loop {
         let now = held.now();
         held.host().turn(now);
+        let others = members.places() & !(1 << held.place());
+        if others != 0 {
+            held = turn_others(held, others, set)?;
+        }
         let mut ours = 0;
         members.collect(events.len(), |event| {
             events[ours] = told(event);
@@ -174,7 +208,9 @@ fn wait(
         }
         members.pace.note_asked(now);
         let mut files = [readable(set)];
-        held = patience::wait(held, &mut files, until, mask)?;
+        let is_over = |_: &mut Held| members.may_be_ready();
+        let came_back = patience::wait_at(held, others, is_over, &mut files, until, mask)?;
+        held = Held::or_of(came_back, set)?;
         if files[0].revents != 0 {
             drop(held);
             let found = kernels(set, events)?;
@@ -182,12 +218,26 @@ fn wait(
                 return Ok(found);
             }
             // Another thread was faster.
-            held = Held::wait()?;
+            held = Held::of(set)?;
         }
         if until.is_some_and(|until| until <= held.now()) && !members.may_be_ready() {
             return Ok(0);
         }
     }
+}
+
+/// Looks after frames of other hosts, which have members of the set.
+#[cold]
+fn turn_others(held: Held, others: u16, set: c_int) -> Result<Held> {
+    drop(held);
+    for place in patience::places(others) {
+        // One that has ended has none.
+        if let Ok(mut held) = Held::at(place) {
+            let now = held.now();
+            held.host().turn(now);
+        }
+    }
+    Held::of(set)
 }
 
 /// What is ready of the kernel's part now.

@@ -12,6 +12,7 @@ use crate::memory::{self, Name};
 use crate::next;
 use crate::numbers::{self, Whose};
 use crate::patience::{Way, patiently};
+use crate::shards;
 use crate::state::Held;
 
 /// The part of a socket's type that is a type.
@@ -59,7 +60,7 @@ fn is_ours(number: c_int) -> bool {
 
 /// Makes a socket the kernel's that has no name yet, for `address` is not on our link; false if it is ours.
 fn leave_to_kernel(number: c_int, is_elsewhere: impl FnOnce(&mut Held) -> bool) -> Result<bool> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     if open.is_settled() || !is_elsewhere(&mut held) {
         return Ok(false);
@@ -93,7 +94,7 @@ pub unsafe extern "C" fn bind(number: c_int, name: *const sockaddr, len: socklen
         if leave_to_kernel(number, |held| !held.host().has(host))? {
             return Ok(false);
         }
-        let mut held = Held::wait()?;
+        let mut held = Held::of(number)?;
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().bind(&open, host, port).map(|()| true)
     });
@@ -113,7 +114,7 @@ pub extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
         // SAFETY: no memory is passed.
         return unsafe { next::listen.get()(number, backlog) };
     }
-    let listened = Held::wait().and_then(|mut held| {
+    let listened = Held::of(number).and_then(|mut held| {
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().listen(&open, backlog.cast_unsigned())
     });
@@ -159,6 +160,7 @@ fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
     if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
         return Err(Errno::INVALID);
     }
+    shards::note_acceptor();
     patiently(number, Way::of(Direction::Receive, 0), |host, open| {
         host.may_accept(open)?;
         // SAFETY: no memory is passed.
@@ -168,7 +170,7 @@ fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
         }
         let accepted = host.accept(open, new.cast_unsigned(), flags & libc::SOCK_NONBLOCK != 0);
         match accepted {
-            Ok(_) => numbers::set(new, Whose::Socket),
+            Ok(_) => numbers::set_at(new, Whose::Socket, numbers::place(number)),
             // SAFETY: nobody has the number but us.
             Err(_) => drop(unsafe { next::close.get()(new) }),
         }
@@ -188,7 +190,7 @@ pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: sock
             Name::Inet(peer, port) if is_left_for_peer(number, (peer, port))? => Ok(false),
             Name::Inet(peer, port) => connect_to(number, peer, port).map(|()| true),
             Name::Unspecified => {
-                let mut held = Held::wait()?;
+                let mut held = Held::of(number)?;
                 let open = held.host().socket(number.cast_unsigned())?;
                 held.host().disconnect(&open).map(|()| true)
             }
@@ -204,7 +206,7 @@ pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: sock
 }
 
 fn connect_to(number: c_int, peer: Ipv4Addr, port: u16) -> Result<()> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     let pending = match held.host().connect(&open, peer, port) {
         Err(pending @ (Errno::IN_PROGRESS | Errno::ALREADY)) if !open.is_nonblocking() => pending,
@@ -232,7 +234,7 @@ pub extern "C" fn shutdown(number: c_int, how: c_int) -> c_int {
         _ => Err(Errno::INVALID),
     };
     let shut = direction.and_then(|direction| {
-        let mut held = Held::wait()?;
+        let mut held = Held::of(number)?;
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().shutdown(&open, direction)
     });
@@ -247,7 +249,7 @@ enum End {
 }
 
 fn name_of(number: c_int, end: End) -> Result<Endpoint> {
-    let mut held = Held::wait()?;
+    let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     match end {
         End::Ours => held.host().local(&open),
@@ -314,7 +316,7 @@ pub unsafe extern "C" fn getsockopt(
     len_at: *mut socklen_t,
 ) -> c_int {
     let ours = is_ours(number).then(|| {
-        let mut held = Held::wait()?;
+        let mut held = Held::of(number)?;
         let open = held.host().socket(number.cast_unsigned())?;
         held.host().option(&open, level, name).transpose()
     });
@@ -370,7 +372,7 @@ pub unsafe extern "C" fn setsockopt(
         return outcome;
     }
     let made = made(number, level, name).map(c_int::to_ne_bytes);
-    let set = Held::wait().and_then(|mut held| {
+    let set = Held::of(number).and_then(|mut held| {
         let open = held.host().socket(number.cast_unsigned())?;
         let value = made.as_ref().map_or(given, |made| made.as_slice());
         held.host().set_option(&open, level, name, value)

@@ -1,4 +1,9 @@
-//! The program's host, and its lock.
+//! The program's hosts, and their locks.
+//!
+//! Most programs have one, the *first*. A thread that waits for connections of its own may have a further one
+//! (`shards`), whose state has its host and its bells and nothing else: what is the program's as a whole is the first's.
+//!
+//! Lock order: the first's state, then the further ones' by their places.
 
 mod children;
 
@@ -9,7 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
-use posix::{Errno, Heirloom, Host, Link, Result};
+use posix::{Errno, Heirloom, Host, Link, Open, Result};
 use rt::{AnyIo, Clock};
 use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
@@ -87,20 +92,29 @@ pub struct State {
     clock: Clock,
 }
 
-static STATE: Mutex<State> = Mutex::new(State {
-    hosting: Hosting::Unopened,
-    keeper_bell: -1,
-    control: None,
-    is_childs: false,
-    heirlooms: Vec::new(),
-    loans: Vec::new(),
-    lending: Vec::new(),
-    moving: Vec::new(),
-    forking: None,
-    has_complained: false,
-    bells: Bells::new(),
-    clock: Clock::new(),
-});
+impl State {
+    const fn new() -> Self {
+        Self {
+            hosting: Hosting::Unopened,
+            keeper_bell: -1,
+            control: None,
+            is_childs: false,
+            heirlooms: Vec::new(),
+            loans: Vec::new(),
+            lending: Vec::new(),
+            moving: Vec::new(),
+            forking: None,
+            has_complained: false,
+            bells: Bells::new(),
+            clock: Clock::new(),
+        }
+    }
+}
+
+/// Hosts at most: the first and one for each of so many threads.
+pub const PLACES: usize = 9;
+
+static STATES: [Mutex<State>; PLACES] = [const { Mutex::new(State::new()) }; PLACES];
 
 /// What listens to operators, given before `main`.
 pub static CONTROL: OnceLock<fn() -> Option<OwnedFd>> = OnceLock::new();
@@ -110,31 +124,89 @@ pub fn now() -> Instant {
     Instant::from_nanos(rt::monotonic_nanos())
 }
 
-/// The lock, whatever there is behind it.
+/// The first's lock, whatever there is behind it.
 pub fn lock() -> MutexGuard<'static, State> {
-    STATE.lock().unwrap_or_else(PoisonError::into_inner)
+    lock_at(0)
+}
+
+/// That of a place below [`PLACES`].
+#[inline]
+pub fn lock_at(place: u8) -> MutexGuard<'static, State> {
+    STATES[usize::from(place)]
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The same, unless somebody has it.
-pub fn try_lock() -> Option<MutexGuard<'static, State>> {
-    STATE.try_lock().ok()
+pub fn try_lock_at(place: u8) -> Option<MutexGuard<'static, State>> {
+    STATES[usize::from(place)].try_lock().ok()
 }
 
-/// The right to use the host. Given back, it tells those who wait what has happened.
-pub struct Held(MutexGuard<'static, State>);
+/// The places beyond the first.
+pub fn further() -> impl DoubleEndedIterator<Item = u8> {
+    1..PLACES as u8
+}
+
+/// The right to use a host. Given back, it tells those who wait what has happened.
+pub struct Held(MutexGuard<'static, State>, u8);
 
 impl Held {
-    /// Waits for it.
+    /// Waits for the first host.
     ///
     /// Errors: `NETWORK_DOWN` without a host, `MOVED` if it is a newer library's.
     #[inline]
     pub fn wait() -> Result<Self> {
-        let state = lock();
+        Self::at(0)
+    }
+
+    /// Waits for the host of a place. Who has several locked has those of lower places first.
+    ///
+    /// Errors: those of [`wait`](Self::wait).
+    #[inline]
+    pub fn at(place: u8) -> Result<Self> {
+        Self::with(lock_at(place), place)
+    }
+
+    #[inline]
+    fn with(state: MutexGuard<'static, State>, place: u8) -> Result<Self> {
         match state.hosting {
-            Hosting::Open(_) => Ok(Self(state).at_this_time()),
+            Hosting::Open(_) => Ok(Self(state, place).at_this_time()),
             Hosting::Moved => Err(Errno::MOVED),
             _ => Err(Errno::NETWORK_DOWN),
         }
+    }
+
+    /// Waits for the host that has what a number names. It stays that one's while this is held.
+    ///
+    /// Errors: those of [`wait`](Self::wait).
+    #[inline]
+    pub fn of(number: c_int) -> Result<Self> {
+        Self::where_it_is(|| numbers::place(number))
+    }
+
+    /// Waits for the host that has a socket.
+    ///
+    /// Errors: those of [`wait`](Self::wait).
+    pub fn of_open(open: &Open) -> Result<Self> {
+        Self::where_it_is(|| open.place())
+    }
+
+    /// It may move while we wait, but not once we have the lock of the host that has it.
+    #[inline]
+    fn where_it_is(place_now: impl Fn() -> u8) -> Result<Self> {
+        loop {
+            let place = place_now();
+            let state = lock_at(place);
+            if place_now() == place {
+                return Self::with(state, place);
+            }
+        }
+    }
+
+    /// Which host it is.
+    #[inline]
+    pub fn place(&self) -> u8 {
+        self.1
     }
 
     /// The same, opening the host if nobody has yet; `None` if there is none.
@@ -145,7 +217,7 @@ impl Held {
             state.open(config);
         }
         match state.hosting {
-            Hosting::Open(_) => Some(Self(state).at_this_time()),
+            Hosting::Open(_) => Some(Self(state, 0).at_this_time()),
             _ => None,
         }
     }
@@ -228,8 +300,43 @@ impl State {
         let descriptor = doorbell.as_fd().as_raw_fd();
         self.keeper_bell = make_bell().unwrap_or(-1);
         seen::start(self.is_childs);
-        keeper::start(descriptor, revocation, self.keeper_bell);
+        keeper::start(0, descriptor, revocation, self.keeper_bell);
         self.control = CONTROL.get().and_then(|start| start());
+    }
+
+    /// Opens a further host, at its place.
+    ///
+    /// Errors: those of the system.
+    pub fn open_further(&mut self, place: u8, config: &QueueConfig) -> io::Result<()> {
+        let host = open(config)?;
+        let descriptor = descriptor(&host);
+        self.hosting = Hosting::Open(Box::new(host.at_place(place)));
+        self.keeper_bell = make_bell().unwrap_or(-1);
+        keeper::start(place, descriptor, None, self.keeper_bell);
+        Ok(())
+    }
+
+    /// Ends a further host, whose sockets and sets are others'. No thread waits for its frames in the kernel any more.
+    pub fn close_further(&mut self) {
+        self.leave_further(drop);
+    }
+
+    /// In a child: a further host is the parent's, and so is its packet memory.
+    pub fn forget_further(&mut self) {
+        self.leave_further(std::mem::forget);
+    }
+
+    fn leave_further(&mut self, end: impl FnOnce(Station<AnyIo>)) {
+        if let Hosting::Open(host) = std::mem::replace(&mut self.hosting, Hosting::Unopened) {
+            let (port, station) = host.into_parts();
+            for file in port.0.descriptors() {
+                numbers::set(file.as_raw_fd(), Whose::Kernel);
+            }
+            drop(port);
+            end(station);
+        }
+        self.bells = Bells::new();
+        close_own(std::mem::replace(&mut self.keeper_bell, -1));
     }
 
     /// In a newer library: opens a host that nobody uses before [`start_threads`](Self::start_threads).
