@@ -58,7 +58,7 @@ fn start_redis(shell: &mut Operator) -> Result<SocketAddr, String> {
 }
 
 /// Exchanges the library of the last program for a copy of it; what is said.
-fn exchange(shell: &mut Operator, version: usize) -> Result<String, String> {
+pub fn exchange(shell: &mut Operator, version: usize) -> Result<String, String> {
     let library = format!("/tmp/libsietch-{version}.so");
     let said = shell.ask(&format!(
         "cp /lib/libsietch.so {library}; sietch-upgrade $! {library} 2>&1 || cat /tmp/said"

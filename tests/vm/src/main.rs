@@ -108,6 +108,7 @@ mod stretch;
 mod sysctl;
 mod tally;
 mod tcpdump;
+mod threads;
 mod tokio;
 mod tracing;
 mod umem;
@@ -264,6 +265,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, socket_programs::TESTS_OF_LOOPBACK),
         once(setup, Cpus::Several, socket_programs::TESTS_OF_LINK),
         workers::TESTS,
+        threads::TESTS,
         handed::TESTS,
         once(setup, Cpus::One, own_card::TESTS),
         snoop::TESTS,
