@@ -18,6 +18,7 @@ pub mod kernel_file;
 pub mod machine_plan;
 pub mod pack;
 pub mod profile;
+mod room;
 pub mod session;
 pub mod state;
 pub mod stdio;

@@ -29,6 +29,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
 use crate::failure::Failure;
+use crate::room;
 use crate::stdio::{self, Console, StdFile, Stdio};
 use crate::streams::{self, Outlet};
 use crate::terminal;
@@ -87,6 +88,7 @@ impl Session {
         let log = log.map_err(Failure::file(console_log))?;
         let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH]).map_err(Failure::Lost)?;
         let (vm, pipes) = Vm::start(qemu, machine)?;
+        room::watch(machine);
         if let Some(note) = pipes.note {
             eprintln!("sietch: {note}");
         }

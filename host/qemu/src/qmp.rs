@@ -47,6 +47,12 @@ impl Qmp {
         self.execute("cont", json!({}))
     }
 
+    /// Whether the machine runs, and if not why, in QEMU's words (`running`, `paused`, `io-error`).
+    pub fn status(&mut self) -> io::Result<String> {
+        let status = self.ask("query-status", json!({}))?;
+        Ok(status["status"].as_str().unwrap_or_default().into())
+    }
+
     /// Gives the disk of that number, by their order, another size.
     pub fn resize_disk(&mut self, number: usize, bytes: u64) -> io::Result<()> {
         let arguments = json!({"node-name": format!("disk{number}"), "size": bytes});
@@ -54,6 +60,10 @@ impl Qmp {
     }
 
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
+        self.ask(command, arguments).map(drop)
+    }
+
+    fn ask(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.writer, "{request}")?;
         loop {
@@ -62,8 +72,8 @@ impl Qmp {
                 return Err(io::Error::other(format!("QEMU refuses {command}: {error}")));
             }
             // Events come in between.
-            if answer.get("return").is_some() {
-                return Ok(());
+            if let Some(value) = answer.get("return") {
+                return Ok(value.clone());
             }
         }
     }
