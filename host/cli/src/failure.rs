@@ -197,6 +197,15 @@ pub enum Failure {
         /// The path.
         path: PathBuf,
     },
+    /// `--root-disk` of a file that is no root.
+    #[error(
+        "{} holds no ext4 file system from its first byte on: make one with `sietch volume create NAME --from FOLDER` and give its name.",
+        path.display()
+    )]
+    NoRootFileSystem {
+        /// The file.
+        path: PathBuf,
+    },
     /// Two disks that the machine could not tell apart.
     #[error(
         "{} and {} have the same UUID, so the machine cannot tell them apart: `tune2fs -U random` gives one of them its own.",

@@ -10,14 +10,18 @@ use qemu::{Forward, Protocol};
 
 mod disk;
 mod ip;
+mod root_disk;
 mod size;
+mod user;
 mod volume;
 mod volume_name;
 
 pub use disk::DiskFlag;
 pub use ip::Ip;
+pub use root_disk::RootDisk;
 pub use size::ByteSize;
 pub(crate) use size::told;
+pub use user::User;
 pub use volume::{CreateFlags, FsckFlags, Mount, MountSource, NamesFlags, VolumeCommand};
 pub use volume_name::VolumeName;
 
@@ -68,6 +72,9 @@ pub struct ProgramFlags {
         default_value = "/"
     )]
     pub folder: String,
+    /// Run the program as this user [default: root]
+    #[arg(short = 'u', long = "user", value_name = "USER[:GROUP]")]
+    pub user: Option<User>,
     /// Copy a file or folder of the host into the image
     #[arg(long, value_name = "HOST:GUEST")]
     pub add: Vec<Addition>,
@@ -151,6 +158,10 @@ pub struct RunFlags {
     /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on
     #[arg(long, value_name = "FILE[,format=raw|qcow2][,ro]")]
     pub disk: Vec<DiskFlag>,
+    /// Have a disk as the root, a volume by its name or a file by its path: what is changed there stays. PROGRAM is a
+    /// path on that disk, or a name to search there; /dev/vda is this disk
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["add", "bypass"])]
+    pub root_disk: Option<RootDisk>,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
     pub accel: AccelFlag,

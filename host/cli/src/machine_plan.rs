@@ -56,6 +56,8 @@ pub struct GuestConfig {
     pub hostname: Option<String>,
     /// How the program's input and output reach us.
     pub console: Console,
+    /// Whether the program is on a disk, and not to be packed.
+    pub has_root_disk: bool,
     /// Whether the card is the program's.
     pub bypass: Option<Bypass>,
 }
@@ -67,6 +69,7 @@ impl GuestConfig {
             net: net(flags),
             hostname: flags.name.clone(),
             console: Console::default(),
+            has_root_disk: flags.root_disk.is_some(),
             bypass: Bypass::of(flags)?,
         })
     }
@@ -75,7 +78,10 @@ impl GuestConfig {
 impl Plan {
     /// Packs the program that `flags` name.
     pub fn new(flags: &ProgramFlags, around: &GuestConfig) -> Result<Self, Failure> {
-        let mut packed = Packed::new(flags.program())?;
+        let mut packed = match around.has_root_disk {
+            true => Packed::nothing(flags.program()),
+            false => Packed::new(flags.program())?,
+        };
         let hostname = around
             .hostname
             .clone()
@@ -96,7 +102,10 @@ impl Plan {
         }
         let run = run_file(flags, &packed, &hostname, around);
         run.add_to(&mut packed.image);
-        let hints = hints(&run, &packed);
+        let hints = match around.has_root_disk {
+            true => Vec::new(),
+            false => hints(&run, &packed),
+        };
         let command_line = command_line(flags, &packed.path, &hostname, around);
         let image = packed.image.to_cpio()?;
         Ok(Self {
@@ -121,9 +130,10 @@ fn run_file(
         arguments.extend(defaults.iter().map(ToString::to_string));
     }
     arguments.extend(flags.arguments().iter().cloned());
+    let home = flags.user.as_ref().map_or("/root", |user| &user.home);
     let mut environment = vec![
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_string(),
-        "HOME=/root".to_string(),
+        format!("HOME={home}"),
         format!("HOSTNAME={hostname}"),
     ];
     let console = around.console;
@@ -142,6 +152,7 @@ fn run_file(
         arguments,
         environment,
         folder: flags.folder.clone(),
+        user: flags.user.as_ref().map(|user| (user.uid, user.gid)),
         console,
     }
 }

@@ -334,6 +334,40 @@ fn a_machine_gets_a_volume_as_a_disk_that_is_known_by_its_uuid() {
 }
 
 #[test]
+fn a_root_is_a_volume_or_a_file_and_the_first_disk() {
+    let scene = Scene::new("volume-root");
+    let run = |root: &str| {
+        let flags = ["run", "--dry-run", "--accel", "tcg", "--root-disk", root];
+        let disk = format!("--disk={}", scene.0.join("kernel").display());
+        scene.output(&[&flags[..], &[&disk, "/bin/on-the-disk", "-x"]].concat())
+    };
+    let line = sentence(&run("system"));
+    assert!(line.starts_with("No volume is called system"), "{line}");
+    scene.said(&["volume", "create", "--size", "16M", "system"]);
+    let image = scene.image("system");
+    let image = image.to_str().expect("text");
+    for root in ["system", image] {
+        let line = String::from_utf8(run(root).stdout).expect("text");
+        assert!(line.contains("init=/bin/on-the-disk"), "{line}");
+        assert!(line.contains("root=UUID="), "{line}");
+        let first = line.find("node-name=disk0").expect("a disk");
+        assert!(line.find(image).is_some_and(|at| at > first), "{line}");
+        assert!(
+            line.find("node-name=disk1").is_some_and(|at| at > first),
+            "{line}"
+        );
+    }
+    let line = sentence(&run("./no-such-file"));
+    assert!(
+        line.contains("correct the path after --root-disk"),
+        "{line}"
+    );
+    let kernel = scene.0.join("kernel");
+    let line = sentence(&run(kernel.to_str().expect("text")));
+    assert!(line.contains("holds no ext4 file system"), "{line}");
+}
+
+#[test]
 fn two_disks_with_one_uuid_are_refused() {
     let scene = Scene::new("volume-twins");
     scene.said(&["volume", "create", "--size", "16M", "db"]);

@@ -154,7 +154,9 @@ fn start_program(run: Run) {
             environment: run.environment,
         },
         directory: run.directory,
+        user: run.user,
         is_traced: options::value("strace").is_some_and(|value| value == b"1"),
+        root: options::root(),
         volumes: options::volumes(),
     };
     if linux::start_init(first).is_err() {

@@ -2,7 +2,7 @@
 //!
 //! The command line is words `key=value` split by spaces; a value's other bytes are
 //! percent-encoded (RFC 3986, section 2.1). The file holds records that end with NUL:
-//! `arg=` and `env=` repeated in order, `cwd=`, and what the host has for the program's input
+//! `arg=` and `env=` repeated in order, `cwd=`, `user=UID:GID`, and what the host has for the program's input
 //! and output. A host with ports says `stdio=`, a letter for each descriptor (`t` a terminal,
 //! `s` a stream, `o` the same as descriptor 1), and before it `window=ROWSxCOLUMNS`; one with the serial
 //! port alone says `tty=1` if somebody sits there.
@@ -26,6 +26,12 @@ pub fn values(key: &str) -> impl Iterator<Item = Vec<u8>> {
 pub fn raw_values(key: &str) -> impl Iterator<Item = &'static str> {
     let words = mach::boot::info().cmdline().split(' ');
     words.filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
+}
+
+/// The disk that is to be the root (`root=UUID=...`, as Linux has it).
+pub fn root() -> Option<[u8; 16]> {
+    let text = raw_values("root").last()?;
+    parse_uuid(text.strip_prefix("UUID=")?)
 }
 
 /// What is to be mounted: folders of the host (`mount9p=TAG:...`) and disks (`mountdisk=UUID:...`), what
@@ -100,6 +106,8 @@ pub struct Run {
     pub environment: Vec<Vec<u8>>,
     /// Where it starts.
     pub directory: Vec<u8>,
+    /// Its user and group, if it is not to be root.
+    pub user: Option<(u32, u32)>,
     /// What the host has for its input and output.
     pub host: Option<Host>,
 }
@@ -127,6 +135,7 @@ impl Run {
                 b"arg" => run.arguments.push(value.to_vec()),
                 b"env" => run.environment.push(value.to_vec()),
                 b"cwd" => run.directory = value.to_vec(),
+                b"user" => run.user = parse_user(value),
                 b"tty" => run.host = Some(Host::SerialTerminal),
                 b"stdio" => run.host = ports(value, window),
                 b"window" => window = parse_window(value).unwrap_or_default(),
@@ -153,6 +162,11 @@ fn ports(letters: &[u8], (rows, columns): (u16, u16)) -> Option<Host> {
         rows,
         columns,
     })
+}
+
+fn parse_user(text: &[u8]) -> Option<(u32, u32)> {
+    let (uid, gid) = core::str::from_utf8(text).ok()?.split_once(':')?;
+    Some((uid.parse().ok()?, gid.parse().ok()?))
 }
 
 fn parse_window(text: &[u8]) -> Option<(u16, u16)> {

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 
 use ::exec::Arguments;
+use cred::{Credentials, IdSet};
 use mach::klog;
+use mach::mem::fallible;
 use mach::sync::Once;
 use mach::trap::UserRegs;
 use sync::{Error, Result};
@@ -12,7 +14,7 @@ use tty::console;
 use vfs::file::StatusFlags;
 use vfs::{self, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
 
-use crate::{links, strace};
+use crate::{links, root_disk, strace};
 use linux_abi::errno::Errno;
 use linux_task::{exec, leave};
 
@@ -22,8 +24,12 @@ pub struct First {
     pub arguments: Arguments,
     /// Where it starts; empty for the root.
     pub directory: Vec<u8>,
+    /// Its user and group; root if there is none.
+    pub user: Option<(u32, u32)>,
     /// Whether its calls are reported.
     pub is_traced: bool,
+    /// The UUID of the disk that is to be the root; the image is if there is none.
+    pub root: Option<[u8; 16]>,
     /// What is to be mounted before.
     pub volumes: Vec<Volume>,
 }
@@ -90,6 +96,9 @@ fn begin(_: usize) -> ! {
 }
 
 fn prepare(first: &First) -> Result<UserRegs> {
+    if let Some(uuid) = &first.root {
+        enter_root(uuid)?;
+    }
     open_console()?;
     for volume in &first.volumes {
         if let Err(error) = mount_volume(volume) {
@@ -105,7 +114,33 @@ fn prepare(first: &First) -> Result<UserRegs> {
         let place = vfs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
         vfs::context().set_cwd(place);
     }
-    exec::open_and_exec(first.arguments.clone())
+    if let Some((uid, gid)) = first.user {
+        become_user(uid, gid)?;
+    }
+    let mut arguments = first.arguments.clone();
+    arguments.path = root_disk::program(&arguments.path, &arguments.environment);
+    exec::open_and_exec(arguments)
+}
+
+/// From now on this thread acts for an ordinary user, or for root in another group, and has no further groups.
+fn become_user(uid: u32, gid: u32) -> Result<()> {
+    let all = |id| IdSet {
+        real: id,
+        effective: id,
+        saved: id,
+        fs: id,
+    };
+    let thread = current();
+    let mut who = Credentials::clone(&thread.credentials.get());
+    who.group = all(gid);
+    who.groups = fallible::arc(Vec::new())?;
+    who.set_user(all(uid));
+    thread.take_credentials(who);
+    Ok(())
+}
+
+fn enter_root(uuid: &[u8; 16]) -> Result<()> {
+    root_disk::enter(uuid).inspect_err(|error| klog!("the root is not mounted: {error:?}"))
 }
 
 /// Descriptors 0, 1 and 2 are what the host has there.
@@ -139,7 +174,7 @@ fn mount_volume(volume: &Volume) -> Result<()> {
 }
 
 /// Makes `path` and what is missing above it.
-fn make_directories(path: &[u8]) -> Result<()> {
+pub(crate) fn make_directories(path: &[u8]) -> Result<()> {
     const MODE: u32 = 0o755;
     for end in (1..=path.len()).filter(|&end| path.get(end).is_none_or(|&byte| byte == b'/')) {
         let Some(part) = path.get(..end) else {

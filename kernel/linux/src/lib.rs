@@ -22,6 +22,7 @@ mod ioctl;
 mod links;
 mod random;
 mod reboot;
+mod root_disk;
 mod shortage;
 mod strace;
 mod sysinfo;

@@ -57,7 +57,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         None => Folder::take(name, &plan.name)?,
     };
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
-    machine.disks.extend(volumes.disks());
+    volumes.add_to(&mut machine);
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
@@ -125,7 +125,7 @@ fn dry_run(flags: &RunFlags, mut plan: Plan, qemu: &Qemu) -> Result<u8, Failure>
     let volumes = attach(flags, &mut plan)?;
     let name = flags.name.as_deref().unwrap_or(&plan.name);
     let mut machine = machine_plan::machine(flags, &plan, Folder::of(name).path())?;
-    machine.disks.extend(volumes.disks());
+    volumes.add_to(&mut machine);
     machine.forwarder = Forwarder::Qemu;
     let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
     let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
@@ -198,7 +198,10 @@ fn settings(
 
 /// Starts this command again in the background and waits until its machine runs.
 fn detach(flags: &RunFlags) -> Result<u8, Failure> {
-    let path = program::find(flags.program.program())?;
+    let path = match flags.root_disk {
+        Some(_) => flags.program.program().into(),
+        None => program::find(flags.program.program())?,
+    };
     let program = path.file_name().unwrap_or_default().to_string_lossy();
     let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;
     let log = folder.console_log();

@@ -40,9 +40,18 @@ impl Packed {
         profiles::add(&mut image, &name)?;
         Ok(Self { image, path, name })
     }
-}
 
-impl Packed {
+    /// An image without its program, which is on the machine's own disk.
+    pub fn nothing(typed: &str) -> Self {
+        let path = PathBuf::from(typed);
+        let name = path.file_name().unwrap_or_default();
+        Self {
+            image: Image::new(),
+            name: name.to_string_lossy().into_owned(),
+            path,
+        }
+    }
+
     /// Adds a file or folder of the host as `guest`. A program comes with what it
     /// needs, so that the first program can start it.
     pub fn add(&mut self, host: &Path, guest: &Path) -> Result<(), PackError> {

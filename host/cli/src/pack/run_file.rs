@@ -1,7 +1,7 @@
 //! The file `/.sietch/run` in the image: how the kernel starts the first program.
 //!
 //! Records end with a NUL byte, so values may hold anything else: `arg=` and `env=`
-//! repeated in order, `cwd=`, and what we have for the program's input and output: by streams
+//! repeated in order, `cwd=`, `user=UID:GID` of one that is not root, and what we have for the program's input and output: by streams
 //! `window=ROWSxCOLUMNS` and `stdio=` with a letter for each descriptor, by the serial port
 //! `tty=1` if somebody sits there.
 
@@ -20,6 +20,8 @@ pub struct RunFile {
     pub environment: Vec<String>,
     /// The working folder.
     pub folder: String,
+    /// Its user and group; root if there is none.
+    pub user: Option<(u32, u32)>,
     /// What we have for its input and output.
     pub console: Console,
 }
@@ -42,6 +44,9 @@ impl RunFile {
             .iter()
             .for_each(|variable| record("env", variable));
         record("cwd", &self.folder);
+        if let Some((uid, gid)) = self.user {
+            record("user", &format!("{uid}:{gid}"));
+        }
         match self.console {
             Console::Serial { is_terminal: false } => {}
             Console::Serial { is_terminal: true } => record("tty", "1"),
@@ -68,6 +73,7 @@ mod tests {
             arguments: vec!["a".into(), "b c\n".into()],
             environment: vec!["X=1=2".into()],
             folder: "/".into(),
+            user: Some((7, 8)),
             console: Console::Streams(Stdio {
                 files: [StdFile::Terminal, StdFile::Stream, StdFile::SameAsOutput],
                 window: Window {
@@ -85,7 +91,7 @@ mod tests {
             .expect("written");
         assert_eq!(
             file.data,
-            b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0window=24x80\0stdio=tso\0"
+            b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0user=7:8\0window=24x80\0stdio=tso\0"
         );
     }
 }

@@ -1,23 +1,24 @@
 //! Volumes as disks of a machine.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ext4::Summary;
-use qemu::{CommandLine, Disk, DiskBus, DiskFormat};
+use qemu::{CommandLine, Disk, DiskBus, DiskFormat, Machine};
 
 use super::check::recover;
 use super::lock::{Access, Lock};
 use super::make::{self, Content, make};
 use super::store::{Store, Volume, summary_of};
 use crate::failure::Failure;
-use crate::flags::{ByteSize, Mount, MountSource, RunFlags, VolumeName, told};
+use crate::flags::{ByteSize, Mount, MountSource, RootDisk, RunFlags, VolumeName, told};
 
 /// The volumes of one machine; they are its own until this is dropped and QEMU has ended.
 #[derive(Debug, Default)]
 pub struct Attached {
     held: Vec<Held>,
     mounts: Vec<Place>,
+    root: Option<Root>,
     /// What the user should know: sentences.
     pub notes: Vec<String>,
 }
@@ -29,6 +30,15 @@ struct Held {
     access: Access,
     summary: Summary,
     _lock: Lock,
+}
+
+/// The disk that is the root.
+#[derive(Debug)]
+enum Root {
+    /// Among the volumes that are held.
+    Held(usize),
+    /// A file that is no volume; QEMU itself locks it.
+    File { path: PathBuf, uuid: [u8; 16] },
 }
 
 /// Where a volume appears.
@@ -45,13 +55,12 @@ struct Place {
 /// Errors: `VolumeInUse`, `VolumeDamaged`, `TwinDisks`, and what making one says.
 pub fn attach(flags: &RunFlags) -> Result<Attached, Failure> {
     let mut attached = Attached::default();
-    if !flags.volume.iter().any(|mount| named(mount).is_some()) {
-        return Ok(attached);
+    if let Some(root) = &flags.root_disk {
+        attached.take_root(root)?;
     }
-    let store = Store::of_user()?;
     for mount in &flags.volume {
         if let Some(name) = named(mount) {
-            attached.take(&store, name, flags)?;
+            attached.take(&Store::of_user()?, name, flags)?;
             attached.mount(name, mount);
         }
     }
@@ -81,6 +90,24 @@ impl Attached {
         if !volume.exists() && !flags.dry_run {
             make_default(store, &volume)?;
         }
+        self.hold(store, volume, access)
+    }
+
+    /// An empty disk would be no root, so none is made.
+    fn take_root(&mut self, root: &RootDisk) -> Result<(), Failure> {
+        let root = match root {
+            RootDisk::Volume(name) => {
+                let store = Store::of_user()?;
+                self.hold(&store, store.volume(name), Access::Write)?;
+                Root::Held(0)
+            }
+            RootDisk::File(path) => root_in_file(path)?,
+        };
+        self.root = Some(root);
+        Ok(())
+    }
+
+    fn hold(&mut self, store: &Store, volume: Volume, access: Access) -> Result<(), Failure> {
         let (lock, summary) = hold(&volume, access)?;
         lock.inherit(&volume)?;
         if access == Access::Write {
@@ -138,7 +165,11 @@ impl Attached {
             let summary = summary_of(&File::open(&disk.file).ok()?)?;
             Some((disk.file.clone(), summary.uuid))
         });
-        let all: Vec<(PathBuf, [u8; 16])> = volumes.chain(disks).collect();
+        let root = match &self.root {
+            Some(Root::File { path, uuid }) => Some((path.clone(), *uuid)),
+            _ => None,
+        };
+        let all: Vec<(PathBuf, [u8; 16])> = root.into_iter().chain(volumes).chain(disks).collect();
         for (number, (path, uuid)) in all.iter().enumerate() {
             if let Some((twin, _)) = all[..number].iter().find(|(_, other)| other == uuid) {
                 return Err(Failure::TwinDisks {
@@ -150,16 +181,29 @@ impl Attached {
         Ok(())
     }
 
-    /// The disks.
-    pub fn disks(&self) -> impl Iterator<Item = Disk> {
-        self.held.iter().map(|held| Disk {
-            file: held.volume.path().into(),
-            format: DiskFormat::Raw,
-            read_only: held.access == Access::Read,
-            bus: DiskBus::Virtio,
-            block_bytes: None,
-            bad_sector: None,
-        })
+    /// Gives the machine its disks: the root is the first.
+    pub fn add_to(&self, machine: &mut Machine) {
+        let disk = |(_, held): (usize, &Held)| raw_disk(held.volume.path(), held.access);
+        let is_root = |number| matches!(self.root, Some(Root::Held(root)) if root == number);
+        let (root, others): (Vec<_>, Vec<_>) = self
+            .held
+            .iter()
+            .enumerate()
+            .partition(|(number, _)| is_root(*number));
+        let root_file = match &self.root {
+            Some(Root::File { path, .. }) => Some(raw_disk(path, Access::Write)),
+            _ => None,
+        };
+        let first = root.into_iter().map(disk).chain(root_file);
+        machine.disks.splice(0..0, first);
+        machine.disks.extend(others.into_iter().map(disk));
+    }
+
+    fn root_uuid(&self) -> Option<[u8; 16]> {
+        match self.root.as_ref()? {
+            Root::Held(held) => Some(self.held[*held].summary.uuid),
+            Root::File { uuid, .. } => Some(*uuid),
+        }
     }
 
     /// Their files.
@@ -170,10 +214,25 @@ impl Attached {
 
     /// Tells the kernel where they are mounted.
     pub fn told_to_kernel(&self, line: CommandLine) -> CommandLine {
+        let line = match self.root_uuid() {
+            Some(uuid) => line.set("root", &format!("UUID={}", uuid_text(&uuid))),
+            None => line,
+        };
         self.mounts.iter().fold(line, |line, place| {
             let uuid = uuid_text(&self.held[place.held].summary.uuid);
             line.mount_disk(&uuid, &place.guest, place.read_only)
         })
+    }
+}
+
+fn raw_disk(file: &Path, access: Access) -> Disk {
+    Disk {
+        file: file.into(),
+        format: DiskFormat::Raw,
+        read_only: access == Access::Read,
+        bus: DiskBus::Virtio,
+        block_bytes: None,
+        bad_sector: None,
     }
 }
 
@@ -191,6 +250,19 @@ fn make_default(store: &Store, volume: &Volume) -> Result<(), Failure> {
         // Somebody else was faster, which is as good.
         Err(Failure::VolumeExists { .. }) => Ok(()),
         made => made,
+    }
+}
+
+/// The root in a file of the host.
+fn root_in_file(path: &Path) -> Result<Root, Failure> {
+    let path = std::fs::canonicalize(path).map_err(|_| Failure::NoSuchPath {
+        path: path.into(),
+        flag: "--root-disk",
+    })?;
+    let file = File::open(&path).map_err(Failure::file(&path))?;
+    match summary_of(&file) {
+        Some(Summary { uuid, .. }) => Ok(Root::File { path, uuid }),
+        None => Err(Failure::NoRootFileSystem { path }),
     }
 }
 
