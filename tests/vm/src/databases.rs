@@ -2,6 +2,7 @@
 //! e2fsck finds nothing.
 
 use std::net::SocketAddr;
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -9,6 +10,7 @@ use std::time::Duration;
 
 use crate::Test;
 use crate::guest::{BOOT_PATIENCE, Guest, Setup};
+use crate::postgres::{bench, bench_command};
 use crate::redis;
 use crate::resp::Redis;
 use crate::status::expect_status;
@@ -30,6 +32,18 @@ pub const TESTS: &[Test] = &[
         |setup| sqlite(setup, "wal"),
     ),
 ];
+
+/// What takes a minute and more.
+pub const TESTS_OF_SERVERS: &[Test] = &[(
+    "PostgreSQL on a volume recovers what pgbench committed before its machine was killed",
+    postgres,
+)];
+
+/// The same with another server, which takes minutes.
+pub const TESTS_OF_MARIADB: &[Test] = &[(
+    "MariaDB on a volume recovers what was committed before its machine was killed",
+    mariadb,
+)];
 
 /// A server starts, and makes its files, on a busy host.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -166,4 +180,123 @@ fn last_number(guest: &Guest, word: &str) -> u32 {
         number.parse().ok()
     });
     numbers.max().unwrap_or(0)
+}
+
+/// Makes the database once, as Debian's `nobody`, whom the server lets in from everywhere.
+const POSTGRES: &str = "\
+set -e
+programs=$(echo /usr/lib/postgresql/*/bin)
+user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+chown 65534:65534 /data
+if ! test -e /data/PG_VERSION; then
+  $user $programs/initdb -D /data -U sietch -A trust
+  echo 'host all all 0.0.0.0/0 trust' >> /data/pg_hba.conf
+fi
+exec $user $programs/postgres -D /data -h '*' -k /tmp
+";
+/// What pgbench commits before the machine is killed under it.
+const COMMITTED: &[&str] = &["--client", "8", "--transactions", "15"];
+const COMMITTED_COUNT: u64 = 8 * 15;
+
+fn postgres(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("postgres", "512M")?;
+    let flag = volume.flag();
+    let machine = ["--memory", "1G", &flag];
+    let args = [&machine, FOLDERS, &["/bin/sh", "-c", POSTGRES]].concat();
+    let (mut guest, address) = setup.serve(5432, &args)?;
+    guest.expect("ready to accept connections", PATIENCE)?;
+    bench(address, &["--initialize", "--quiet"])
+        .and_then(|_| bench(address, COMMITTED))
+        .map_err(|why| guest.explain(&why))?;
+    let mut load = bench_command(address, &["--client", "8", "--time", "600", "--no-vacuum"])?
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("pgbench: {error}"))?;
+    let count = || sql(address, "select count(*) from pgbench_history");
+    let more = || count().is_ok_and(|count| count.parse().unwrap_or(0) > COMMITTED_COUNT + 40);
+    let killed = wait_for(more, "pgbench commits nothing").and_then(|()| guest.kill());
+    // It would wait long for a machine that is gone.
+    let _ = load.kill().and_then(|()| load.wait());
+    killed?;
+    volume.settle();
+    let (guest, address) = setup.serve(5432, &args)?;
+    guest.expect("ready to accept connections", PATIENCE)?;
+    let sums = "select (select sum(abalance) from pgbench_accounts) = (select sum(delta) from pgbench_history)
+        and (select sum(tbalance) from pgbench_tellers) = (select sum(delta) from pgbench_history)
+        and (select sum(bbalance) from pgbench_branches) = (select sum(delta) from pgbench_history)";
+    let balances = sql(address, sums)?;
+    let count = sql(address, "select count(*) from pgbench_history")?;
+    let is_there = count.parse().unwrap_or(0) > COMMITTED_COUNT + 40;
+    match balances == "t" && is_there {
+        true => expect_status(&guest.stop()?, 0)?,
+        false => return Err(guest.explain(&format!("has {count} rows, sums: {balances}"))),
+    }
+    volume.expect_clean()
+}
+
+/// Asks the server; its answer of one field.
+fn sql(address: SocketAddr, query: &str) -> Result<String, String> {
+    let output = Command::new("psql")
+        .args(["--host", &address.ip().to_string()])
+        .args(["--port", &address.port().to_string()])
+        .args(["--username", "sietch", "--no-align", "--tuples-only"])
+        .args(["--command", query, "postgres"])
+        .output()
+        .map_err(|error| format!("psql: {error}"))?;
+    match output.status.success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).trim().into()),
+        false => Err(format!(
+            "psql: {}",
+            String::from_utf8_lossy(&output.stderr).trim()
+        )),
+    }
+}
+
+/// The server, and how it is asked from inside of the machine.
+const MARIADB: &str = "\
+set -e
+user='setpriv --reuid=65534 --regid=65534 --clear-groups'
+chown 65534:65534 /data
+test -d /data/mysql || $user mariadb-install-db --no-defaults --datadir=/data --skip-test-db \
+    --auth-root-authentication-method=normal --skip-name-resolve > /dev/null
+$user mariadbd --no-defaults --datadir=/data --socket=/tmp/maria.sock \
+    --pid-file=/tmp/maria.pid --skip-name-resolve --bind-address=127.0.0.1 &
+server=$!
+client='--no-defaults --user=root --host=127.0.0.1'
+until mariadb-admin $client --silent ping; do sleep 0.2; done
+";
+/// The client says each row's number when it was committed.
+const MARIADB_COMMITS: &str = "
+mariadb $client --execute 'CREATE DATABASE d; CREATE TABLE d.t (n INT PRIMARY KEY, b TEXT) ENGINE=InnoDB'
+for n in $(seq 1000000); do
+  echo \"INSERT INTO d.t VALUES ($n, REPEAT('x', 2000)); SELECT 'committed-$n-';\"
+done | mariadb $client --unbuffered --skip-column-names
+";
+
+fn mariadb(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("mariadb", "1G")?;
+    let flag = volume.flag();
+    let start = |script: &str| {
+        let script = format!("{MARIADB}{script}");
+        let machine = ["--net", "none", "--memory", "1G", &flag];
+        setup.start(&[&machine, FOLDERS, &["/bin/sh", "-c", &script]].concat())
+    };
+    let mut guest = start(MARIADB_COMMITS)?;
+    guest.expect("committed-100-", PATIENCE)?;
+    guest.kill()?;
+    let last = last_number(&guest, "committed-");
+    volume.settle();
+    let check = format!(
+        "mariadb $client --skip-column-names --execute 'SELECT MIN(n) = 1 AND MAX(n) = COUNT(*) AND COUNT(*) >= {last} FROM d.t; CHECK TABLE d.t'
+mariadb-admin $client shutdown
+wait $server"
+    );
+    let end = start(&check)?.wait(PATIENCE)?;
+    let is_right = end.console.lines().any(|line| line.trim() == "1")
+        && end.console.contains("check\tstatus\tOK");
+    match (end.status, is_right) {
+        (0, true) => volume.expect_clean(),
+        (status, _) => Err(format!("status {status}, {last} rows: {}", end.console)),
+    }
 }

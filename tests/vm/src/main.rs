@@ -95,6 +95,7 @@ mod relayed;
 mod repaired;
 mod resp;
 mod rings;
+mod root_disk;
 mod seen;
 mod shell;
 mod snoop;
@@ -182,7 +183,13 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, umem::TESTS),
         volume::TESTS,
         ours(setup, volumes::TESTS),
+        ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
         ours(setup, databases::TESTS),
+        ours(
+            setup,
+            once(setup, Cpus::Several, databases::TESTS_OF_SERVERS),
+        ),
+        ours(setup, long(setup, databases::TESTS_OF_MARIADB)),
         ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
         ours(setup, cached::TESTS),
         ours(setup, disks::TESTS),

@@ -48,14 +48,21 @@ fn pgbench(setup: &Setup) -> Result<(), String> {
     guest.stop().map(drop)
 }
 
-/// Runs pgbench against the server; what it says.
-fn bench(address: SocketAddr, args: &[&str]) -> Result<String, String> {
-    let output = Command::new(program()?)
+/// The command that runs pgbench against the server.
+pub fn bench_command(address: SocketAddr, args: &[&str]) -> Result<Command, String> {
+    let mut command = Command::new(program()?);
+    command
         .args(["--host", &address.ip().to_string()])
         .args(["--port", &address.port().to_string()])
         .args(["--username", "sietch"])
         .args(args)
-        .arg("postgres")
+        .arg("postgres");
+    Ok(command)
+}
+
+/// Runs pgbench against the server; what it says.
+pub fn bench(address: SocketAddr, args: &[&str]) -> Result<String, String> {
+    let output = bench_command(address, args)?
         .output()
         .map_err(|error| format!("pgbench: {error}"))?;
     match output.status.success() {

@@ -1,6 +1,8 @@
 //! Volumes (`sietch volume`, `-v NAME:/data`): disks that outlive machines. Each test ends with the host's
 //! e2fsck, which must find nothing.
 
+use std::fs::{self, File};
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +10,7 @@ use crate::Test;
 use crate::guest::{self, BOOT_PATIENCE, End, Guest, Setup};
 use crate::status::expect_status;
 use crate::userland::FOLDERS;
+use crate::volume::Folder;
 
 /// The tests, for one CPU and for several.
 pub const TESTS: &[Test] = &[
@@ -32,6 +35,14 @@ pub const TESTS_ONCE: &[Test] = &[
         shared,
     ),
     (
+        "a machine waits while the host has no room for its disk, and goes on when there is",
+        waits_for_room,
+    ),
+    (
+        "a program that runs as another user has what that user may have of a volume",
+        as_user,
+    ),
+    (
         "a machine finds its volumes whatever the order of its disks is",
         ordered,
     ),
@@ -45,10 +56,15 @@ pub struct Volume {
 impl Volume {
     /// A new one.
     pub fn new(name: &str, size: &str) -> Result<Self, String> {
+        Self::with(name, &["--size", size])
+    }
+
+    /// A new one, made with these flags.
+    pub fn with(name: &str, flags: &[&str]) -> Result<Self, String> {
         let volume = Self { name: name.into() };
         // What an earlier test has left.
         let _ = command(&["rm", name]);
-        command(&["create", "--size", size, name]).map(|_| volume)
+        command(&[&["create"], flags, &[name]].concat()).map(|_| volume)
     }
 
     /// The flag that mounts it at `/data`.
@@ -227,6 +243,76 @@ fn shared(setup: &Setup) -> Result<(), String> {
     reader.expect("up", BOOT_PATIENCE)?;
     passes(setup, &[&read_only], reads)?;
     drop(reader);
+    volume.expect_clean()
+}
+
+/// A volume that may hold more than the host's file system.
+fn waits_for_room(setup: &Setup) -> Result<(), String> {
+    if !rustix::process::geteuid().is_root() {
+        // Nobody else can make a file system that is soon full.
+        return Ok(());
+    }
+    let place = Tmpfs::new("volume-room", "24M")?;
+    let image = place.0.0.join("disk.img");
+    let made = File::create(&image).and_then(|file| file.set_len(64 << 20));
+    made.map_err(|error| error.to_string())?;
+    let ballast = place.0.0.join("ballast");
+    fs::write(&ballast, vec![1; 8 << 20]).map_err(|error| error.to_string())?;
+    let disk = format!("--disk={}", image.display());
+    let script = "head -c 20000000 /dev/urandom > /tmp/r
+        dd if=/tmp/r of=/dev/vda bs=1M conv=notrunc,fsync 2> /dev/null; head -c 20000000 /dev/vda | cmp - /tmp/r";
+    let guest = start(setup, &[&disk], script)?;
+    guest.expect("The host has no room left for", BOOT_PATIENCE)?;
+    fs::remove_file(&ballast).map_err(|error| error.to_string())?;
+    guest.expect("the machine goes on", BOOT_PATIENCE)?;
+    expect_status(&guest.wait(BOOT_PATIENCE)?, 0)
+}
+
+/// A file system of the host's that is soon full.
+struct Tmpfs(Folder);
+
+impl Tmpfs {
+    fn new(name: &str, size: &str) -> Result<Self, String> {
+        let folder = Folder::new(name)?;
+        let size = format!("size={size}");
+        host_runs("mount", &["-t", "tmpfs", "-o", &size, "none"], &folder)?;
+        Ok(Self(folder))
+    }
+}
+
+impl Drop for Tmpfs {
+    fn drop(&mut self) {
+        // One that stays is empty soon, and goes with the host.
+        let _ = host_runs("umount", &["--lazy"], &self.0);
+    }
+}
+
+fn host_runs(program: &str, args: &[&str], folder: &Folder) -> Result<(), String> {
+    let status = Command::new(program).args(args).arg(&folder.0).status();
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        other => Err(format!("{program} {args:?}: {other:?}")),
+    }
+}
+
+fn as_user(setup: &Setup) -> Result<(), String> {
+    let volume = Volume::new("user", "16M")?;
+    let flag = volume.flag();
+    let user = [flag.as_str(), "-u", "1234:77"];
+    let identity = "test $(id -u):$(id -g):$(id -G) = 1234:77:77; test $HOME = /";
+    passes(
+        setup,
+        &user,
+        &format!("{identity}; ! touch /data/x 2> /tmp/log; grep -q denied /tmp/log"),
+    )?;
+    passes(
+        setup,
+        &[&flag],
+        "chown 1234:77 /data; echo root > /data/roots; chmod 600 /data/roots",
+    )?;
+    let script = "echo mine > /data/mine; test $(stat -c %u:%g /data/mine) = 1234:77
+        ! cat /data/roots 2> /tmp/log; ! grep -q 'CapEff:.*[1-9a-f]' /proc/self/status";
+    passes(setup, &user, &format!("{identity}; {script}"))?;
     volume.expect_clean()
 }
 
