@@ -282,7 +282,7 @@ impl Queues {
         })
     }
 
-    /// A queue sends a frame.
+    /// A queue sends a frame. There is nothing to learn of one that does not [begin or end](begins_or_ends) a flow.
     pub fn send(&mut self, queue: u16, frame: &Chain, now: Instant) {
         if self.members & bit(queue) != 0 && self.only().is_none() {
             let len = frame.len();
@@ -291,16 +291,9 @@ impl Queues {
     }
 
     fn learn(&mut self, queue: u16, bytes: &[u8], len: usize, now: Instant) {
-        const BEGINS_OR_ENDS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
-        let header = Header::parse(bytes);
-        let packet = header.and_then(|header| Packet::parse(&header, bytes, len));
-        let Some(packet) = packet.filter(|packet| packet.protocol == TCP) else {
+        let Some((packet, flags)) = beginning_or_end(bytes, len) else {
             return;
         };
-        let flags = flags_of(&packet, bytes);
-        if flags.0 & BEGINS_OR_ENDS == 0 || packet.piece == Piece::Later {
-            return;
-        }
         let flow = self.flow_of(&packet.reversed());
         if flags.has(TcpFlags::RST) {
             self.flows.forget(flow);
@@ -465,6 +458,24 @@ impl Queues {
         }
         Target::All
     }
+}
+
+/// Whether a frame begins or ends a flow of TCP. Nearly none does, so who sends looks here first, and needs the lock of
+/// the link's [`Queues`] for hardly any.
+pub fn begins_or_ends(frame: &Chain) -> bool {
+    let len = frame.len();
+    with_window(frame, |bytes| beginning_or_end(bytes, len).is_some())
+}
+
+fn beginning_or_end(bytes: &[u8], len: usize) -> Option<(Packet, TcpFlags)> {
+    const BEGINS_OR_ENDS: u8 = TcpFlags::SYN.0 | TcpFlags::FIN.0 | TcpFlags::RST.0;
+    let header = Header::parse(bytes)?;
+    let packet = Packet::parse(&header, bytes, len)?;
+    if packet.protocol != TCP || packet.piece == Piece::Later {
+        return None;
+    }
+    let flags = flags_of(&packet, bytes);
+    (flags.0 & BEGINS_OR_ENDS != 0).then_some((packet, flags))
 }
 
 /// None where the header is cut off: a stack drops that, whichever has it.

@@ -16,7 +16,7 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use link::TxChain;
 use link::counters::Kstat;
 use link::filters::Predicate;
-use link::queues::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target};
+use link::queues::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target, begins_or_ends};
 use mach::mem::fallible;
 use mach::sync::Spin;
 use mbuf::RxFrame;
@@ -432,12 +432,16 @@ impl Shared {
         Ok(())
     }
 
+    /// What only goes on is none of our business: queues that send on several CPUs do not wait for each other.
     fn learn(&self, queue: u16, frames: &TxChain) {
+        let chains = frames.iter().map(|frame| &frame.chain);
+        let mut telling = chains.filter(|frame| begins_or_ends(frame)).peekable();
+        if telling.peek().is_none() {
+            return;
+        }
         let now = mach::time::now();
         let steering = &mut self.0.lock().steering;
-        frames
-            .iter()
-            .for_each(|frame| steering.send(queue, &frame.chain, now));
+        telling.for_each(|frame| steering.send(queue, frame, now));
     }
 
     /// The queues, each of them looked up when it is asked for.
