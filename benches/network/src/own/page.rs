@@ -16,8 +16,8 @@ const HEADINGS: [(&str, &str); PARTS.len()] = [
     ),
     (
         "More virtual CPUs",
-        "memcached has as many threads and nginx as many workers as the machine has vCPUs. Over a VNIC each worker has a\n\
-        queue of its own; memcached's threads share one, under one lock. Slow vCPUs are those of\n\
+        "memcached has as many threads and nginx as many workers as the machine has vCPUs. Over a VNIC each worker\n\
+        and each thread has a queue of its own. Slow vCPUs are those of\n\
         [bench-network.md](bench-network.md). The host has two CPUs.",
     ),
     (
