@@ -106,30 +106,25 @@ impl<P> Index<P> {
         chunk.is_some_and(|(chunk, bit)| chunk.marks[mark as usize] >> bit & 1 != 0)
     }
 
+    /// A page that is there, to look at several of its marks by one step.
+    pub fn slot(&mut self, index: u64) -> Option<Slot<'_, P>> {
+        let (key, bit) = place(index);
+        let chunk = self.chunks.get_mut(&key)?;
+        (chunk.present >> bit & 1 != 0).then_some(Slot {
+            chunk,
+            counts: &mut self.counts,
+            bit,
+        })
+    }
+
     /// Marks a page that is there; whether it was not marked before.
     pub fn set(&mut self, index: u64, mark: Mark) -> bool {
-        let (key, bit) = place(index);
-        let Some(chunk) = self.chunks.get_mut(&key) else {
-            return false;
-        };
-        let word = &mut chunk.marks[mark as usize];
-        let is_new = chunk.present >> bit & 1 != 0 && *word >> bit & 1 == 0;
-        *word |= u64::from(is_new) << bit;
-        self.counts[mark as usize] += usize::from(is_new);
-        is_new
+        self.slot(index).is_some_and(|mut slot| slot.set(mark))
     }
 
     /// Takes a mark away; whether it was there.
     pub fn clear(&mut self, index: u64, mark: Mark) -> bool {
-        let (key, bit) = place(index);
-        let Some(chunk) = self.chunks.get_mut(&key) else {
-            return false;
-        };
-        let word = &mut chunk.marks[mark as usize];
-        let was_set = *word >> bit & 1 != 0;
-        *word &= !(1 << bit);
-        self.counts[mark as usize] -= usize::from(was_set);
-        was_set
+        self.slot(index).is_some_and(|mut slot| slot.clear(mark))
     }
 
     /// Adds a page without marks; gives back the one that was there.
@@ -280,6 +275,41 @@ impl<P> Index<P> {
             self.counts[Mark::Used as usize] -= used.count_ones() as usize;
         }
         Some((gone, first + CHUNK_PAGES))
+    }
+}
+
+/// A page that is there.
+pub struct Slot<'a, P> {
+    chunk: &'a mut Chunk<P>,
+    counts: &'a mut [usize; MARKS],
+    bit: usize,
+}
+
+impl<P> Slot<'_, P> {
+    /// The page.
+    pub fn page(&self) -> Option<&P> {
+        self.chunk.pages.get(self.bit)?.as_ref()
+    }
+
+    /// Whether it has the mark.
+    pub fn has(&self, mark: Mark) -> bool {
+        self.chunk.marks[mark as usize] >> self.bit & 1 != 0
+    }
+
+    /// Marks it; whether it was not marked before.
+    pub fn set(&mut self, mark: Mark) -> bool {
+        let is_new = !self.has(mark);
+        self.chunk.marks[mark as usize] |= 1 << self.bit;
+        self.counts[mark as usize] += usize::from(is_new);
+        is_new
+    }
+
+    /// Takes a mark away; whether it was there.
+    pub fn clear(&mut self, mark: Mark) -> bool {
+        let was_set = self.has(mark);
+        self.chunk.marks[mark as usize] &= !(1 << self.bit);
+        self.counts[mark as usize] -= usize::from(was_set);
+        was_set
     }
 }
 

@@ -26,6 +26,6 @@ mod limits;
 mod streams;
 
 pub use failures::Failures;
-pub use index::{CHUNK_PAGES, Index, Mark};
+pub use index::{CHUNK_PAGES, Index, Mark, Slot};
 pub use limits::{DirtyLimits, Pressure, Threshold};
 pub use streams::{AHEAD_MAX_PAGES, Streams};

@@ -114,11 +114,9 @@ impl Cache {
     /// A page, if it is there.
     pub(crate) fn page(&self, index: u64) -> Option<Page> {
         let mut pages = self.pages.lock();
-        let page = pages.get(index).cloned();
-        if page.is_some() {
-            pages.set(index, Mark::Used);
-        }
-        page
+        let mut slot = pages.slot(index)?;
+        slot.set(Mark::Used);
+        slot.page().cloned()
     }
 
     /// Adds a page that was not there.

@@ -13,7 +13,7 @@
 use base::PAGE_BYTES;
 use mm::Page;
 use mm::io::{Source, partial};
-use pagecache::Mark;
+use pagecache::{Mark, Slot};
 use sync::{Error, Result};
 use vfs::file::{OpenFile, StatusFlags};
 
@@ -125,8 +125,9 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
 /// Whether the page is promised room now; `None` where that is refused.
 fn promise(of: &dyn Backing, index: u64) -> Option<bool> {
     {
-        let pages = of.cache().pages.lock();
-        if pages.has(index, Mark::Settled) || pages.has(index, Mark::Promised) {
+        let mut pages = of.cache().pages.lock();
+        let has_room = |slot: Slot<'_, Page>| slot.has(Mark::Settled) || slot.has(Mark::Promised);
+        if pages.slot(index).is_some_and(has_room) {
             return Some(false);
         }
     }
@@ -159,17 +160,19 @@ fn target(of: &dyn Backing, index: u64, within: usize, len: usize) -> Result<(Pa
 
 /// A page has bytes that are not below.
 fn mark(of: &dyn Backing, index: u64, new: Option<Page>, is_promised: bool) {
-    let cache = of.cache();
+    let mut pages = of.cache().pages.lock();
     if let Some(page) = new {
-        cache.add(index, page);
+        let before = pages.insert(index, page);
+        memory::count_pages(i64::from(before.is_none()));
     }
-    let mut pages = cache.pages.lock();
-    pages.set(index, Mark::Used);
-    let is_counted = is_promised && pages.set(index, Mark::Promised);
-    if pages.set(index, Mark::Dirty) {
-        memory::count_dirty(1);
+    let (mut is_counted, mut is_dirtied) = (false, false);
+    if let Some(mut slot) = pages.slot(index) {
+        slot.set(Mark::Used);
+        is_counted = is_promised && slot.set(Mark::Promised);
+        is_dirtied = slot.set(Mark::Dirty);
     }
     drop(pages);
+    memory::count_dirty(i64::from(is_dirtied));
     // A program has stored to its mapping of the page meanwhile.
     if is_promised && !is_counted {
         of.release(1);

@@ -96,11 +96,15 @@ fn take(of: &dyn Backing, run: &Range<u64>, into: &mut Vec<Page>) -> Taken {
     let mut taken = Taken::default();
     for index in run.clone() {
         // The file may have lost some meanwhile.
-        let page = pages.get(index).filter(|_| pages.has(index, Mark::Dirty));
-        let Some(page) = page.cloned() else { break };
-        pages.clear(index, Mark::Dirty);
-        taken.is_stored |= pages.clear(index, Mark::Stored);
-        taken.promised += u64::from(pages.clear(index, Mark::Promised));
+        let Some(mut slot) = pages.slot(index) else {
+            break;
+        };
+        let Some(page) = slot.page().cloned().filter(|_| slot.has(Mark::Dirty)) else {
+            break;
+        };
+        slot.clear(Mark::Dirty);
+        taken.is_stored |= slot.clear(Mark::Stored);
+        taken.promised += u64::from(slot.clear(Mark::Promised));
         into.push(page);
     }
     memory::count_dirty(-(into.len() as i64));
