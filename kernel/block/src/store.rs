@@ -10,6 +10,7 @@ use base::PAGE_BYTES;
 use block::{Durability, Operation, SECTOR_BYTES, SectorRange};
 use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
+use mm::reclaim::with_shrunken_caches;
 use sync::{Error, Result};
 use vfs::{FileType, Walk};
 
@@ -132,7 +133,8 @@ fn pages(bytes: usize) -> Result<Vec<Segment>> {
     let mut left = bytes;
     while left != 0 {
         let part = left.min(PAGE_BYTES);
-        let page = Page::alloc().ok_or(Error::OutOfMemory)?;
+        // A commit that fails ends the file system: others give something up first.
+        let page = with_shrunken_caches(|| Page::alloc().ok_or(Error::OutOfMemory))?;
         segments.push(Segment {
             page,
             bytes: 0..part,

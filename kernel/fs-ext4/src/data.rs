@@ -130,7 +130,9 @@ impl Node {
             let len = u64::from(len) * each;
             write_first(store, block * each, &parts, len as usize)
         };
-        let run = self.shared.with(|volume| {
+        // The volume only hears that the disk failed.
+        let mut failed = None;
+        let placed = self.shared.with(|volume| {
             let run = volume.map(number, blocks.start)?;
             let is_short = run.len.min(blocks.len() as u32) <= SHORT_BLOCKS;
             if run.place != Mapping::Hole || !is_short {
@@ -138,10 +140,14 @@ impl Node {
             }
             let grown = grown(bytes.end);
             let len = volume.write_new(number, blocks.clone(), grown, &mut |block, len| {
-                write(block, len).map_err(|_| DeviceError)
+                write(block, len).map_err(|error| {
+                    failed = Some(error);
+                    DeviceError
+                })
             })?;
             Ok(Run { len, ..run })
-        })?;
+        });
+        let run = placed.map_err(|error| failed.unwrap_or(error))?;
         let len = u64::from(run.len) * each;
         if let Mapping::Written(block) | Mapping::Unwritten(block) = run.place {
             write(block, run.len)?;
