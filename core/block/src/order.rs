@@ -9,7 +9,8 @@
 //! # Idea
 //! Completed writes of a disk are counted. A [`Written`] knows its number; a flush takes note of the
 //! count when it is *sent*, so a [`Flushed`] knows which numbers it covers. A flush that fails condemns all
-//! numbers up to the count of then: no later flush covers them. What must survive asks for
+//! numbers up to the count of then: no later flush covers them. A write that consists of several commands may
+//! have been half done when a flush failed, so it remembers how many had failed when it began. What must survive asks for
 //! [`Durable`], and there is no other way to one.
 //!
 //! ```
@@ -41,6 +42,8 @@ pub struct Order {
     completed: AtomicU64,
     /// Writes up to this one were complete when a flush failed.
     condemned: AtomicU64,
+    /// Flushes that have failed.
+    failures: AtomicU64,
 }
 
 /// A write that is complete, and that a loss of power may undo.
@@ -48,6 +51,12 @@ pub struct Order {
 #[must_use = "a loss of power undoes it until a flush has covered it"]
 pub struct Written {
     number: u64,
+}
+
+/// A write under way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Writing {
+    failures: u64,
 }
 
 /// A flush under way.
@@ -73,6 +82,23 @@ impl Order {
         Self {
             completed: AtomicU64::new(0),
             condemned: AtomicU64::new(0),
+            failures: AtomicU64::new(0),
+        }
+    }
+
+    /// Before the first command of a write is sent.
+    pub fn write_begins(&self) -> Writing {
+        Writing {
+            failures: self.failures.load(Acquire),
+        }
+    }
+
+    /// The device has completed the last command of a write. If a flush has failed since the first was sent, that one
+    /// may have dropped a part of it, and none that comes covers it.
+    pub fn write_completed(&self, write: Writing) -> Written {
+        match self.failures.load(Acquire) == write.failures {
+            true => self.completed(),
+            false => Written { number: 0 },
         }
     }
 
@@ -105,6 +131,7 @@ impl Order {
 
     /// It failed: what was complete by now may be gone, and nothing will say so again.
     pub fn flush_failed(&self) {
+        self.failures.fetch_add(1, AcqRel);
         self.condemned
             .fetch_max(self.completed.load(Acquire), AcqRel);
     }

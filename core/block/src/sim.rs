@@ -132,6 +132,11 @@ impl SimDisk {
         self.stop();
     }
 
+    /// Its cache is gone, as after a flush that failed.
+    pub fn lose_cache(&self) {
+        self.0.borrow_mut().cache.clear();
+    }
+
     /// The bytes that reads see.
     pub fn bytes(&self, range: SectorRange) -> Vec<u8> {
         self.0.borrow().read(range)

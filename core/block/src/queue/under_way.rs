@@ -5,7 +5,7 @@ use base::Instant;
 use super::TIMEOUT;
 use crate::channel::Verdict;
 use crate::limits::{Cache, Limits};
-use crate::order::{Flushing, Order, Written};
+use crate::order::{Flushing, Order, Writing, Written};
 use crate::request::{Completion, Done, Durability, Failure, Keep, Operation, Request};
 use crate::split::Cursor;
 
@@ -33,6 +33,8 @@ pub(super) struct UnderWay<K> {
     pub begun: Instant,
     pub deadline: Instant,
     pub retries: u8,
+    /// Since its first command, if it writes.
+    writing: Option<Writing>,
     /// The write that a flush is to make durable.
     written: Option<Written>,
 }
@@ -49,6 +51,7 @@ impl<K: Keep> UnderWay<K> {
             begun: now,
             deadline: now + TIMEOUT,
             retries: 0,
+            writing: None,
             written: None,
         }
     }
@@ -89,7 +92,7 @@ impl<K: Keep> UnderWay<K> {
         if self.failure.is_some() || self.phase != Phase::Transfer || !needs_flush {
             return None;
         }
-        self.written = Some(order.completed());
+        self.written = Some(self.completed(order));
         Some(Phase::Flush)
     }
 
@@ -98,7 +101,7 @@ impl<K: Keep> UnderWay<K> {
         self.phase = first_phase(self.request.operation);
         self.cursor = Cursor::default();
         (self.commands, self.is_waiting) = (0, false);
-        self.written = None;
+        (self.writing, self.written) = (None, None);
     }
 
     pub(super) fn into_completion(self, order: &Order) -> Completion<K> {
@@ -135,8 +138,20 @@ impl<K: Keep> UnderWay<K> {
             }
             (_, Phase::Flushing(flush)) => Done::Flushed(order.flush_succeeded(flush)),
             (Operation::Write(Durability::Forced), _) => Done::Durable(order.forced()),
-            (_, _) => Done::Written(order.completed()),
+            (_, _) => Done::Written(self.completed(order)),
         })
+    }
+
+    /// Before its first command is sent.
+    pub(super) fn begin(&mut self, order: &Order) {
+        self.writing.get_or_insert_with(|| order.write_begins());
+    }
+
+    fn completed(&self, order: &Order) -> Written {
+        match self.writing {
+            Some(writing) => order.write_completed(writing),
+            None => order.completed(),
+        }
     }
 }
 

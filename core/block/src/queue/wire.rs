@@ -107,14 +107,17 @@ impl<C: Channel> Wire<C> {
         while way.failure.is_none() && !self.is_broken {
             let before = way.cursor;
             let told = match way.phase {
-                Phase::Transfer => match self.send_part(index, way) {
-                    Ok(Some(told)) => told,
-                    Ok(None) => return Sent::All,
-                    Err(failure) => {
-                        way.failure = Some(failure);
-                        return Sent::All;
+                Phase::Transfer => {
+                    way.begin(&self.order);
+                    match self.send_part(index, way) {
+                        Ok(Some(told)) => told,
+                        Ok(None) => return Sent::All,
+                        Err(failure) => {
+                            way.failure = Some(failure);
+                            return Sent::All;
+                        }
                     }
-                },
+                }
                 Phase::Flush => {
                     way.phase = Phase::Flushing(self.order.flush_begins());
                     self.tell(index, Operation::Flush, SectorRange::default(), &[])

@@ -53,6 +53,32 @@ fn a_flush_after_one_that_failed_does_not_cover_what_that_one_may_have_lost() {
 }
 
 #[test]
+fn a_flush_that_failed_while_a_write_was_half_done_may_have_lost_that_half() {
+    for durability in [Durability::Volatile, Durability::Forced] {
+        let mut rig = Rig::new(limits(), 8);
+        let write = Operation::Write(durability);
+        let request = rig.request(0, write, range(0, 64), &[4096; 8], 9);
+        assert!(rig.submit(request));
+        rig.disk.finish(0);
+        rig.complete();
+        rig.flush(1);
+        rig.disk.end_next_with(Verdict::Failed);
+        rig.disk.finish(1);
+        rig.disk.lose_cache();
+        rig.run(&mut |_| 0);
+        match durability {
+            Durability::Forced => assert_eq!(rig.outcome(0), Err(Failure::Medium)),
+            Durability::Volatile => {
+                rig.flush(2);
+                rig.run(&mut |_| 0);
+                let flushed = flushed(&mut rig, 2);
+                assert!(written(&mut rig, 0).settle(&flushed).is_err());
+            }
+        }
+    }
+}
+
+#[test]
 fn a_forced_write_takes_a_flush_where_the_device_cannot_force() {
     for (cache, commands) in [
         (Cache::WriteBack { forces: false }, 2),
