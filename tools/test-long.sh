@@ -42,6 +42,10 @@ machines() {
     for suite in redis memcached; do
         step "on each network of a machine: $suite" tools/bypass-suites.sh "$suite"
     done
+    step "power cuts of up to three operations" cargo run -q --release -p powercut -- sequences
+    step "power cuts of long walks" cargo run -q --release -p powercut -- walks 100
+    step "power cuts of requests" cargo run -q --release -p powercut -- requests 30000
+    step "planted bugs are found" cargo run -q --release -p powercut -- plants
     step "simulated transfers with a fifth of packets lost" \
         env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 }

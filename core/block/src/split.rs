@@ -58,7 +58,7 @@ pub fn next(
 ) -> Result<Option<SectorRange>, Failure> {
     pieces.clear();
     let left = range.count.saturating_sub(cursor.sectors);
-    if left == 0 {
+    if left == 0 || cursor.sectors != 0 && planted::is("a long request loses its last commands") {
         return Ok(None);
     }
     let first = range.first + cursor.sectors;

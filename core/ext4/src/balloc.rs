@@ -244,7 +244,10 @@ impl Volume {
         let bitmap = self.block_bitmap(number, &group)?;
         let bits = Bits {
             bitmap: &bitmap,
-            freed: self.freed.of_group(number),
+            freed: match planted::is("freed blocks are used before the commit") {
+                true => &[],
+                false => self.freed.of_group(number),
+            },
             end: self.geometry.group_blocks(number),
         };
         Ok(bits.find(goal, want))

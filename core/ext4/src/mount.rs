@@ -165,6 +165,9 @@ impl Volume {
                 .map(drop)
         })?;
         self.checkpoint()?;
+        if planted::is("orphans stay after a mount") {
+            return Ok(0);
+        }
         Ok(self.clean_orphans()?)
     }
 }

@@ -328,7 +328,7 @@ impl Volume {
             inode.links - 1
         };
         inode.changed = now;
-        if inode.links == 0 {
+        if inode.links == 0 && !planted::is("a file without names is no orphan") {
             self.add_orphan(inode)?;
         }
         self.set_inode(inode)?;
@@ -389,6 +389,12 @@ impl Volume {
     ) -> Result<Option<Unlinked>> {
         check_name(from.1)?;
         check_name(to.1)?;
+        if planted::is("a rename is two transactions") && self.lookup(to.0, to.1).is_err() {
+            let number = self.lookup(from.0, from.1)?;
+            self.link(to.0, to.1, number, now)?;
+            self.commit()?;
+            return self.unlink(from.0, from.1, now).map(|_| None);
+        }
         self.transact(CREDITS, |volume| volume.rename_once(from, to, how, now))
     }
 

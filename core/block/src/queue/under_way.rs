@@ -59,7 +59,9 @@ impl<K: Keep> UnderWay<K> {
     /// What the device is told: to force a write only where it can.
     pub(super) fn told_operation(&self, limits: &Limits) -> Operation {
         match (self.request.operation, limits.cache) {
-            (Operation::Write(Durability::Forced), Cache::WriteBack { forces: true }) => {
+            (Operation::Write(Durability::Forced), Cache::WriteBack { forces: true })
+                if !planted::is("the flag that forces a write is dropped") =>
+            {
                 self.request.operation
             }
             (Operation::Write(_), _) => Operation::Write(Durability::Volatile),
@@ -88,7 +90,9 @@ impl<K: Keep> UnderWay<K> {
     /// What is to be done when all that was sent is complete; `None` if it is over.
     pub(super) fn next_phase(&mut self, limits: &Limits, order: &Order) -> Option<Phase> {
         let is_forced = self.request.operation == Operation::Write(Durability::Forced);
-        let needs_flush = is_forced && limits.cache == Cache::WriteBack { forces: false };
+        let needs_flush = is_forced
+            && limits.cache == Cache::WriteBack { forces: false }
+            && !planted::is("a forced write ends without its flush");
         if self.failure.is_some() || self.phase != Phase::Transfer || !needs_flush {
             return None;
         }
@@ -99,7 +103,9 @@ impl<K: Keep> UnderWay<K> {
     /// The device was stopped: all begins anew. Whatever was written of it is written again.
     pub(super) fn rewind(&mut self) {
         self.phase = first_phase(self.request.operation);
-        self.cursor = Cursor::default();
+        if !planted::is("what was sent before a reset is not sent again") {
+            self.cursor = Cursor::default();
+        }
         (self.commands, self.is_waiting) = (0, false);
         (self.writing, self.written) = (None, None);
     }

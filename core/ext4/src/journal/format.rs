@@ -150,7 +150,9 @@ fn checksum(raw: &[u8]) -> u32 {
 
 /// The kind of a block of transaction `sequence`, if it is one.
 pub(crate) fn kind(block: &[u8], sequence: u32) -> Option<u32> {
-    (be32(block, 0) == MAGIC && be32(block, 8) == sequence).then(|| be32(block, 4))
+    let is_current =
+        be32(block, 8) == sequence || planted::is("an old transaction is taken for a new one");
+    (be32(block, 0) == MAGIC && is_current).then(|| be32(block, 4))
 }
 
 /// Makes a block of this kind.

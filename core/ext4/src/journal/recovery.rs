@@ -41,13 +41,19 @@ pub(crate) fn replay(log: &mut Log, store: &mut Store) -> Result<u32> {
             *latest = *sequence;
         }
     }
-    for copy in found.copies.iter().take(found.complete.0) {
+    let complete = match planted::is("a transaction without its commit block is replayed") {
+        true => found.copies.len(),
+        false => found.complete.0,
+    };
+    for copy in found.copies.iter().take(complete) {
         let is_revoked = |sequence: &u32| !is_after(copy.sequence, *sequence);
         if !revoked.get(&copy.tag.block).is_some_and(is_revoked) {
             restore(log, store, copy)?;
         }
     }
-    store.device.flush()?;
+    if !planted::is("recovery empties the log before its blocks are in their places") {
+        store.device.flush()?;
+    }
     let transactions = found.sequence.wrapping_sub(log.state.sequence);
     // A sequence number is skipped: an incomplete transaction may still stand where the next goes.
     log.set_recovered(store, found.sequence.wrapping_add(1))?;
@@ -104,7 +110,8 @@ fn scan(log: &Log, store: &mut Store) -> Result<Found> {
 fn restore(log: &Log, store: &mut Store, copy: &Copy) -> Result<()> {
     let mut block = store.zeroed()?;
     store.read_data(log.place(copy.at)?, 0, &mut block)?;
-    if copy.tag.checksum != log.state.format.copy_checksum(copy.sequence, &block) {
+    let sum = log.state.format.copy_checksum(copy.sequence, &block);
+    if copy.tag.checksum != sum && !planted::is("sums of copies are not looked at") {
         return Err(Corrupt::Journal.into());
     }
     if copy.tag.flags & TAG_ESCAPED != 0 {

@@ -1,0 +1,142 @@
+//! Programs in a machine, and cuts of the power of its disk.
+//!
+//! QEMU records every write and flush of a disk ([`write_log`]). The disk is an image of ext4, and behind
+//! it a place for *marks*: when a program's transaction has returned, `tests/harness/power_cut.py`
+//! writes a block there, directly. So the record itself says what was acknowledged before which
+//! write, and no clock is compared.
+//!
+//! Each image is mounted by `core/ext4`, judged, and the files that are left are given to the
+//! [`oracles`]: the host's `sqlite3`, and readers of our own.
+
+pub mod oracles;
+pub mod write_log;
+
+use std::path::Path;
+
+use crate::cuts::{Cache, Event, Fate};
+use crate::files::sequence::recover;
+use crate::image;
+use crate::medium::Medium;
+use crate::random::Random;
+
+/// What ran: a disk as it was, and what was asked of it.
+pub struct Recording {
+    /// The image of ext4 before.
+    before: Medium,
+    /// Events on the image.
+    events: Vec<Event>,
+    /// Marks, each with the number of events before it.
+    marks: Vec<(usize, String)>,
+}
+
+/// How much to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Images.
+    pub images: usize,
+    /// One in so many goes to e2fsck.
+    pub fsck_every: usize,
+    /// What chance begins with.
+    pub seed: u64,
+}
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Tally {
+    /// Images.
+    pub images: usize,
+    /// Those that e2fsck saw.
+    pub checked: usize,
+    /// Those that a program had acknowledged something in.
+    pub promised: usize,
+}
+
+impl Recording {
+    /// Of a disk that had `before` on it, and whose writes are in the file `log`.
+    pub fn read(before: Vec<u8>, log: &Path) -> Result<Self, String> {
+        let end = before.len() as u64 / 512;
+        let (mut events, mut marks) = (Vec::new(), Vec::new());
+        for event in write_log::read(log)? {
+            match &event {
+                Event::Write { pieces, .. } if pieces.iter().any(|piece| piece.0 >= end) => {
+                    let text = pieces.iter().flat_map(|piece| piece.1.iter().copied());
+                    let text: Vec<u8> = text.take_while(|byte| *byte != 0).collect();
+                    marks.push((events.len(), String::from_utf8_lossy(&text).into_owned()));
+                }
+                _ => events.push(event),
+            }
+        }
+        Ok(Self {
+            before: Medium::new(before),
+            events,
+            marks,
+        })
+    }
+
+    /// How many writes and flushes there were, and how many marks.
+    pub fn len(&self) -> (usize, usize) {
+        (self.events.len(), self.marks.len())
+    }
+
+    /// Whether nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    /// Makes images and judges them.
+    pub fn judge(&self, effort: &Effort) -> Result<Tally, String> {
+        let mut random = Random::new(effort.seed);
+        let mut cuts: Vec<usize> = (0..effort.images)
+            .map(|_| 1 + random.below(self.events.len()))
+            .collect();
+        cuts.sort_unstable();
+        let mut tally = Tally::default();
+        let mut cache = Cache::new(self.before.clone());
+        let mut passed = 0;
+        for cut in cuts {
+            let events = &self.events[passed..cut];
+            events.iter().for_each(|event| cache.pass(event));
+            passed = cut;
+            let mut fates = cache.fates(3, &mut random);
+            fates.push(Fate::All);
+            let fate = fates[random.below(fates.len())];
+            let judged = self.judge_one(&cache, cut, fate, effort, &mut tally);
+            judged.map_err(|error| {
+                format!(
+                    "seed {}, cut after {cut} of {} events, {fate:?}: {error}",
+                    effort.seed,
+                    self.events.len()
+                )
+            })?;
+        }
+        Ok(tally)
+    }
+
+    fn judge_one(
+        &self,
+        cache: &Cache,
+        cut: usize,
+        fate: Fate,
+        effort: &Effort,
+        tally: &mut Tally,
+    ) -> Result<(), String> {
+        tally.images += 1;
+        let (medium, _) = recover(cache.after(fate))?;
+        let tree = image::judge(&medium)?;
+        if tally.images.is_multiple_of(effort.fsck_every) {
+            tally.checked += 1;
+            crate::e2fsck(&medium)?;
+        }
+        let marks = self.marks.iter().filter(|mark| mark.0 <= cut);
+        let marks: Vec<&str> = marks.map(|mark| mark.1.as_str()).collect();
+        tally.promised += usize::from(!marks.is_empty());
+        oracles::check(&tree, &marks)
+    }
+
+    /// The disk as a cut after all events would leave it, recovered by nobody.
+    pub fn last_image(&self) -> Vec<u8> {
+        let mut cache = Cache::new(self.before.clone());
+        self.events.iter().for_each(|event| cache.pass(event));
+        cache.after(Fate::Nothing).flatten()
+    }
+}
