@@ -1,0 +1,11 @@
+//! Logs on a disk that loses power, errs, and lies.
+
+mod disk;
+mod exhaustive;
+mod histories;
+mod lies;
+mod map;
+mod plain;
+mod planted;
+mod queue;
+mod shell;
