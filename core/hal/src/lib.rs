@@ -52,7 +52,7 @@ mod watchdog;
 pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};
 pub use dma::{
     DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource, HasDeviceAddr, NotContiguous, SgList,
-    Span, caching, owner,
+    SharedWords, Span, caching, owner,
 };
 pub use frame_port::{Capabilities, FramePort};
 pub use mmio::Mmio;

@@ -12,6 +12,7 @@ use crate::error::Error;
 use crate::machine::Machine;
 use crate::registers::Registers;
 use crate::ring::Ring;
+use crate::shadow::Shadows;
 
 /// A command that has not ended for so long never will.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -34,7 +35,7 @@ pub(crate) struct Admin {
 
 impl Admin {
     pub(crate) fn new(memory: &impl DmaSource, registers: &Registers) -> Result<Self, Error> {
-        let doorbells = registers.doorbells(0).ok_or(Error::Absent)?;
+        let doorbells = registers.doorbells(0, None).ok_or(Error::Absent)?;
         let request = DmaRequest::new(PAGE_BYTES, PAGE_BYTES);
         let page: DmaBuf = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
         let ring = Ring::new(memory, 0, ENTRIES, doorbells)?;
@@ -128,6 +129,27 @@ impl Admin {
         let given = self.run(&Entry::admin(admin::SET_FEATURES, 0, words), machine)?;
         let (submissions, completions) = (given as u16, (given >> 16) as u16);
         Ok(submissions.min(completions).saturating_add(1).min(wanted))
+    }
+
+    /// Tells where doorbells are in memory; false if the controller wants none.
+    pub(crate) fn tell_shadows(
+        &mut self,
+        shadows: &Shadows,
+        machine: &impl Machine,
+    ) -> Result<bool, Error> {
+        let (doorbells, events) = shadows.tell().ok_or(Error::OutOfMemory)?;
+        let entry = Entry {
+            pages: events.addr().0,
+            ..Entry::admin(admin::DOORBELL_BUFFER, 0, [0; 3]).with_page(doorbells)
+        };
+        match self.run(&entry, machine) {
+            Ok(_) => Ok(true),
+            Err(Error::Refused(_)) => {
+                shadows.forget();
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Makes the controller know a queue, whose ends raise an entry of MSI-X.

@@ -13,6 +13,7 @@ use crate::identify::{Facts, Identity, Shape};
 use crate::machine::Machine;
 use crate::registers::{Registers, Status};
 use crate::ring::Ring;
+use crate::shadow::Shadows;
 use crate::slots::Slots;
 
 /// Namespaces that we look at.
@@ -47,6 +48,8 @@ pub struct Controller<D, M> {
     machine: M,
     wanted: Wanted,
     admin: Option<Admin>,
+    /// Doorbells in memory that the controller knows of.
+    shadows: Option<Shadows>,
     facts: Option<Facts>,
     namespaces: Vec<Namespace>,
     /// Queues of each namespace.
@@ -63,6 +66,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
             machine,
             wanted,
             admin: None,
+            shadows: None,
             facts: None,
             namespaces: Vec::new(),
             queues: 0,
@@ -127,8 +131,22 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         let needed = self.queues.saturating_mul(self.namespaces.len() as u16);
         match self.agree_on_queues()? {
             given if given < needed => Err(Error::Changed),
-            _ => Ok(()),
+            given => self.share_doorbells(given),
         }
+    }
+
+    /// Has doorbells of so many queues in memory too, where the controller offers it.
+    fn share_doorbells(&mut self, queues: u16) -> Result<(), Error> {
+        let is_offered = self.facts.as_ref().is_some_and(|facts| facts.has_shadows);
+        if !is_offered || !Shadows::holds(queues, self.registers.capabilities.stride) {
+            return Ok(());
+        }
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        let shadows = self.shadows.insert(Shadows::new(&self.memory)?);
+        if !admin.tell_shadows(shadows, &self.machine)? {
+            self.shadows = None;
+        }
+        Ok(())
     }
 
     /// Finds the namespaces and divides the queues among them.
@@ -148,6 +166,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         }
         let count = self.namespaces.len() as u16;
         let given = self.agree_on_queues()?;
+        self.share_doorbells(given)?;
         self.namespaces.truncate(given.into());
         self.queues = match given.checked_div(count) {
             None => return Err(Error::NoNamespace),
@@ -254,7 +273,8 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
             shape: namespace.shape,
         };
         let entries = self.registers.capabilities.entries_max.min(ENTRIES) as u16;
-        let doorbells = self.registers.doorbells(number).ok_or(Error::NoQueue)?;
+        let doorbells = self.registers.doorbells(number, self.shadows.as_ref());
+        let doorbells = doorbells.ok_or(Error::NoQueue)?;
         let ring = Ring::new(&self.memory, number, entries, doorbells)?;
         let slots = Slots::new(&self.memory, entries - 1).ok_or(Error::OutOfMemory)?;
         let mut queue = IoQueue::new(ring, slots, about, self.generation.clone());
@@ -303,6 +323,9 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         }
         if let Some(mut admin) = self.admin.take() {
             admin.retire();
+        }
+        if let Some(shadows) = self.shadows.take() {
+            shadows.forget();
         }
     }
 }

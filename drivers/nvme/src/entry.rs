@@ -15,6 +15,7 @@ pub(crate) mod admin {
     pub const CREATE_COMPLETIONS: u8 = 0x05;
     pub const IDENTIFY: u8 = 0x06;
     pub const SET_FEATURES: u8 = 0x09;
+    pub const DOORBELL_BUFFER: u8 = 0x7c;
 }
 
 /// Commands of the NVM command set.

@@ -12,10 +12,12 @@ const SERIAL: usize = 4;
 const MODEL: usize = 24;
 const FIRMWARE: usize = 64;
 const TRANSFER_MAX: usize = 77;
+const OPTIONAL_ADMIN: usize = 256;
 const NAMESPACES: usize = 516;
 const OPTIONAL: usize = 520;
 const VOLATILE_CACHE: usize = 525;
 
+const OPTIONAL_DOORBELL_BUFFER: u32 = 1 << 8;
 const OPTIONAL_DATASET_MANAGEMENT: u16 = 1 << 2;
 const OPTIONAL_WRITE_ZEROES: u16 = 1 << 3;
 
@@ -59,6 +61,8 @@ pub(crate) struct Facts {
     pub identity: Identity,
     /// The highest number of a namespace.
     pub namespaces: u32,
+    /// It reads doorbells in memory.
+    pub has_shadows: bool,
     command_bytes_max: u32,
     has_dataset_management: bool,
     has_write_zeroes: bool,
@@ -80,6 +84,7 @@ impl Facts {
                 firmware: text(bytes, FIRMWARE, 8),
             },
             namespaces: word(bytes, NAMESPACES),
+            has_shadows: word(bytes, OPTIONAL_ADMIN) & OPTIONAL_DOORBELL_BUFFER != 0,
             command_bytes_max: command_bytes_max.min(COMMAND_BYTES_MAX),
             has_dataset_management: optional & OPTIONAL_DATASET_MANAGEMENT != 0,
             has_write_zeroes: optional & OPTIONAL_WRITE_ZEROES != 0,

@@ -12,7 +12,8 @@
 //! every disk goes.
 //!
 //! Memory is told by pages ([`slots`]): a list for each command under way, made with the queue. Writes can be
-//! forced, so `block` sends no flush behind them.
+//! forced, so `block` sends no flush behind them. Where the controller offers it, doorbells are in memory
+//! ([`shadow`]).
 //!
 //! # Invariants
 //! - **Slot**: a command's identifier is its slot, and belongs to it from its submission until its end was
@@ -40,6 +41,7 @@ mod machine;
 mod namespace;
 mod registers;
 mod ring;
+mod shadow;
 mod slots;
 
 pub use controller::{Controller, Wanted};

@@ -1,9 +1,12 @@
 //! The controller's registers (section 3.1 of the base specification, 2.0).
 
+use core::sync::atomic::{Ordering, fence};
+
 use base::Duration;
 use hal::{Mmio, Span};
 
 use crate::error::Error;
+use crate::shadow::{Shadow, Shadows};
 
 const CAP: usize = 0x00;
 const VS: usize = 0x08;
@@ -31,7 +34,7 @@ pub(crate) struct Capabilities {
     /// It is ready, or not any more, within this time.
     pub patience: Duration,
     /// Bytes from one doorbell to the next.
-    stride: usize,
+    pub stride: usize,
 }
 
 impl Capabilities {
@@ -118,32 +121,47 @@ impl Registers {
         queues.min(u16::MAX.into()) as u16
     }
 
-    /// The doorbells of a queue.
-    pub(crate) fn doorbells(&self, queue: u16) -> Option<Doorbells> {
+    /// The doorbells of a queue, which are in memory too if the controller knows of `shadows`.
+    pub(crate) fn doorbells(&self, queue: u16, shadows: Option<&Shadows>) -> Option<Doorbells> {
         let stride = self.capabilities.stride;
-        let at = DOORBELLS + 2 * usize::from(queue) * stride;
+        let at = 2 * usize::from(queue) * stride;
+        let bell = |at| {
+            Some(Bell {
+                register: self.mmio.window(DOORBELLS + at, 4)?,
+                shadow: shadows.map(|shadows| shadows.at(at)),
+            })
+        };
         Some(Doorbells {
-            tail: self.mmio.window(at, 4)?,
-            head: self.mmio.window(at + stride, 4)?,
+            tail: bell(at)?,
+            head: bell(at + stride)?,
         })
     }
 }
 
 /// What the controller is told of a queue.
 pub(crate) struct Doorbells {
-    tail: Mmio,
-    head: Mmio,
+    /// Where the next submission will stand.
+    pub tail: Bell,
+    /// Which completion will be looked at next.
+    pub head: Bell,
 }
 
-impl Doorbells {
-    /// Where the next submission will stand. What was written to the ring is seen with it.
-    pub(crate) fn tell_tail(&self, tail: u16) {
-        core::sync::atomic::fence(core::sync::atomic::Ordering::SeqCst);
-        self.tail.write32(0, tail.into());
-    }
+/// One doorbell.
+pub(crate) struct Bell {
+    register: Mmio,
+    shadow: Option<Shadow>,
+}
 
-    /// Which completion will be looked at next.
-    pub(crate) fn tell_head(&self, head: u16) {
-        self.head.write32(0, head.into());
+impl Bell {
+    /// What was written to memory before is seen with it.
+    pub(crate) fn ring(&self, place: u16) {
+        fence(Ordering::SeqCst);
+        let is_asleep = self
+            .shadow
+            .as_ref()
+            .is_none_or(|shadow| shadow.advance(place));
+        if is_asleep {
+            self.register.write32(0, place.into());
+        }
     }
 }

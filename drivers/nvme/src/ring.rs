@@ -91,7 +91,7 @@ impl Ring {
     /// Shows the controller what was added.
     pub(crate) fn publish(&mut self) {
         if self.tail != self.told_tail {
-            self.doorbells.tell_tail(self.tail);
+            self.doorbells.tail.ring(self.tail);
             self.told_tail = self.tail;
         }
     }
@@ -128,7 +128,7 @@ impl Ring {
 
     fn tell_head(&mut self) {
         if self.head != self.told_head {
-            self.doorbells.tell_head(self.head);
+            self.doorbells.head.ring(self.head);
             self.told_head = self.head;
         }
     }

@@ -92,10 +92,12 @@ pub mod caching;
 pub mod owner;
 mod request;
 mod sg;
+mod shared_words;
 mod span;
 mod words;
 
 pub use buf::{DmaBuf, DmaRelease};
 pub use request::{DmaError, DmaRequest, DmaSource};
 pub use sg::{NotContiguous, SgList};
+pub use shared_words::SharedWords;
 pub use span::{HasDeviceAddr, Span};

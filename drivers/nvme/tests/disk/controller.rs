@@ -57,6 +57,7 @@ pub struct Model {
     pub transfer_max: u8,
     pub optional: u16,
     pub has_cache: bool,
+    pub has_shadows: bool,
 }
 
 impl Default for Model {
@@ -68,6 +69,7 @@ impl Default for Model {
             transfer_max: 0,
             optional: 1 << 2 | 1 << 3,
             has_cache: true,
+            has_shadows: false,
         }
     }
 }
@@ -80,6 +82,8 @@ struct State {
     queues: BTreeMap<u16, Queue>,
     completions: BTreeMap<u16, (u64, u16)>,
     pending: VecDeque<Seen>,
+    /// Where doorbells are in memory, and where it says how far it looks by itself.
+    shadows: Option<(u64, u64)>,
     now: Instant,
     reaches_memory: bool,
     resets: u32,
@@ -103,6 +107,7 @@ impl Controller {
             queues: BTreeMap::new(),
             completions: BTreeMap::new(),
             pending: VecDeque::new(),
+            shadows: None,
             now: Instant::from_millis(1),
             reaches_memory: true,
             resets: 0,
@@ -139,6 +144,14 @@ impl Controller {
             .copied()
             .filter(|queue| *queue != 0)
             .collect()
+    }
+
+    /// What the doorbell of a queue's submissions was last rung with.
+    pub fn rung(&self, queue: u16) -> u32 {
+        self.0
+            .borrow()
+            .registers
+            .read32(0x1000 + usize::from(queue) * 8)
     }
 
     /// The next command of an I/O queue.
@@ -200,6 +213,7 @@ impl State {
         if !enabled && ready && !self.faults.never_off {
             self.registers.write32(0x1c, 0);
             self.queues.clear();
+            self.shadows = None;
             self.pending.clear();
             self.resets += 1;
         }
@@ -221,7 +235,15 @@ impl State {
     }
 
     fn fetch_one(&mut self, number: u16) -> Option<Seen> {
-        let tail = self.registers.read32(0x1000 + usize::from(number) * 8) as u16;
+        let at_bell = usize::from(number) * 8;
+        let mut tail = self.registers.read32(0x1000 + at_bell) as u16;
+        let shadows = self.shadows.filter(|_| number != 0);
+        if let Some((doorbells, _)) = shadows {
+            let mut word = [0; 4];
+            let at = DeviceAddr(doorbells + at_bell as u64);
+            self.memory.read(at, &mut word).unwrap();
+            tail = u32::from_le_bytes(word) as u16;
+        }
         let queue = self.queues.get_mut(&number)?;
         assert!(
             tail < queue.entries,
@@ -234,6 +256,11 @@ impl State {
         let at = queue.submissions + u64::from(queue.head) * 64;
         self.memory.read(DeviceAddr(at), &mut bytes).unwrap();
         queue.head = (queue.head + 1) % queue.entries;
+        if let Some((_, events)) = shadows {
+            let event = u32::from(queue.head).to_le_bytes();
+            let at = DeviceAddr(events + at_bell as u64);
+            self.memory.write(at, &event).unwrap();
+        }
         let word = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap());
         let quad = |at: usize| u64::from(word(at + 4)) << 32 | u64::from(word(at));
         Some(Seen {
@@ -322,6 +349,7 @@ impl State {
                 let last = u32::from(self.model.queues - 1);
                 result = last << 16 | last;
             }
+            0x7c => self.shadows = Some((seen.pages[0], seen.pages[1])),
             opcode => panic!("command {opcode:#x}"),
         }
         self.end(0, id, 0, result);
@@ -335,6 +363,7 @@ impl State {
                 page[4..24].copy_from_slice(b"SERIAL 1            ");
                 page[24..64].fill(b' ');
                 page[24..29].copy_from_slice(b"Model");
+                page[257] = u8::from(model.has_shadows);
                 page[77] = model.transfer_max;
                 page[516] = model.namespaces.len() as u8;
                 page[520..522].copy_from_slice(&model.optional.to_le_bytes());

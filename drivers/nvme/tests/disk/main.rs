@@ -535,3 +535,45 @@ fn a_namespace_that_grows_is_asked_for_its_size() {
     assert_eq!(rig.disks[0].control.limits().sectors, 4096);
     assert_eq!(rig.disks[0].control.refresh().sectors, 8192);
 }
+
+#[test]
+fn doorbells_in_memory_are_rung_only_while_the_controller_does_not_look() {
+    let mut rig = rig(Model {
+        has_shadows: true,
+        ..Model::default()
+    });
+    rig.disks[0].ask(Operation::Read, 0, 1);
+    assert_eq!(rig.device.rung(1), 1, "it slept");
+    // It has not looked since.
+    rig.disks[0].ask(Operation::Read, 1, 1);
+    rig.disks[0].ask(Operation::Read, 2, 1);
+    assert_eq!(rig.device.rung(1), 1);
+    for first in 0..3 {
+        let seen = rig.fetch();
+        assert_eq!(seen.words[0], first);
+        rig.end(&seen, 0);
+    }
+    rig.disks[0].ask(Operation::Read, 3, 1);
+    assert_eq!(rig.device.rung(1), 4, "it slept again");
+    let seen = rig.fetch();
+    rig.end(&seen, 0);
+    assert!(rig.disks[0].recover());
+    rig.disks[0].ask(Operation::Read, 4, 1);
+    assert_eq!((rig.device.rung(1), rig.fetch().words[0]), (1, 4));
+}
+
+#[test]
+fn a_controller_that_refuses_doorbells_in_memory_has_registers() {
+    let memory = SimMemory::new();
+    let model = Model {
+        has_shadows: true,
+        ..Model::default()
+    };
+    let device = Controller::new(&memory, model);
+    device.misbehave(Faults {
+        refuses: Some(0x7c),
+        ..Faults::default()
+    });
+    let mut driver = open(&memory, &device).unwrap();
+    assert_eq!(driver.start(0).unwrap().len(), 2);
+}
