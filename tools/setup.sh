@@ -68,6 +68,7 @@ needs_test() {
 	/usr/share/bochs/VGABIOS-lgpl-latest vgabios
 	script bsdutils
 	fio fio
+	nvme nvme-cli
 	sfdisk fdisk
 	mkfs.ext4 e2fsprogs
 	NEEDS

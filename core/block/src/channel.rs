@@ -9,7 +9,8 @@ use alloc::vec::Vec;
 use hal::Span;
 
 use crate::limits::Limits;
-use crate::request::{Operation, SectorRange};
+use crate::question::{Question, Reply};
+use crate::request::{Failure, Operation, SectorRange};
 
 /// Names a command under way; below [`Channel::depth`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -110,6 +111,13 @@ pub trait Control {
 
     /// Asks for the shape anew: the size may have changed.
     fn refresh(&mut self) -> Limits;
+
+    /// Asks what only this kind of device is asked; what it answers is put into `answer`.
+    ///
+    /// Errors: `Unsupported` if it knows no such questions, or the command may be more than one.
+    fn ask(&mut self, _question: &Question, _answer: &mut [u8]) -> Result<Reply, Failure> {
+        Err(Failure::Unsupported)
+    }
 
     /// Stops the device: it touches no memory any more.
     fn stop(&mut self);

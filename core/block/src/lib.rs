@@ -37,6 +37,7 @@ mod channel;
 mod counters;
 mod limits;
 pub mod order;
+mod question;
 mod queue;
 mod request;
 pub mod sim;
@@ -48,6 +49,7 @@ pub use channel::{
 pub use counters::{Counters, Kind, Tally};
 pub use limits::{Bulk, Cache, Limits};
 pub use order::{Durable, Flushed, Order, Written};
+pub use question::{Question, Reply};
 pub use queue::{Admitted, Queue, REQUESTS_MAX, RETRIES_MAX, TIMEOUT};
 pub use request::{
     Completion, Done, Durability, Failure, Keep, Operation, Request, SectorRange, Sectors,

@@ -3,6 +3,7 @@
 use alloc::vec::Vec;
 
 use base::{Duration, PAGE_BYTES};
+use block::{Question, Reply};
 use hal::caching::WriteBack;
 use hal::owner::Shared;
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
@@ -116,6 +117,35 @@ impl Admin {
             .take_while(|number| *number != 0)
             .take(most)
             .collect())
+    }
+
+    /// Asks what a program wants to know; at most a page of answer.
+    pub(crate) fn ask(
+        &mut self,
+        question: &Question,
+        answer: &mut [u8],
+        machine: &impl Machine,
+    ) -> Result<Reply, Error> {
+        let [word_10, word_11, word_12, rest @ ..] = question.words;
+        let page = self.page.dev_addr(0, PAGE_BYTES);
+        let entry = Entry {
+            more: rest,
+            ..Entry::admin(
+                question.opcode,
+                question.namespace,
+                [word_10, word_11, word_12],
+            )
+        };
+        // What an earlier answer left there is nobody's.
+        self.page.copy_in(0, &[0; PAGE_BYTES]);
+        let entry = entry.with_page(page.ok_or(Error::OutOfMemory)?);
+        let (status, result) = match self.run(&entry, machine) {
+            Ok(result) => (0, result),
+            Err(Error::Refused(status)) => (status, 0),
+            Err(error) => return Err(error),
+        };
+        self.page.copy_out(0, answer);
+        Ok(Reply { status, result })
     }
 
     /// Asks for so many queues; returns how many there are.

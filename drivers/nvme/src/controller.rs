@@ -3,11 +3,13 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use block::{Channel, ChannelBox, Limits};
+use base::PAGE_BYTES;
+use block::{Channel, ChannelBox, Failure, Limits, Question, Reply};
 use hal::{DmaSource, Mmio};
 
 use crate::admin::Admin;
 use crate::channel::{About, Generation, IoQueue};
+use crate::entry::admin;
 use crate::error::Error;
 use crate::identify::{Facts, Identity, Shape};
 use crate::machine::Machine;
@@ -233,6 +235,25 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
             Err(_) => self.reset(),
         }
         self.limits(index)
+    }
+
+    /// Asks what a program wants to know.
+    ///
+    /// Errors: `Unsupported` if the command could do more than ask, or its answer is longer than a page.
+    pub(crate) fn ask(&mut self, question: &Question, answer: &mut [u8]) -> Result<Reply, Failure> {
+        let may_ask = matches!(
+            question.opcode,
+            admin::IDENTIFY | admin::GET_LOG_PAGE | admin::GET_FEATURES
+        );
+        if !may_ask || answer.len() > PAGE_BYTES {
+            return Err(Failure::Unsupported);
+        }
+        let admin = self.admin.as_mut().ok_or(Failure::Gone)?;
+        let asked = admin.ask(question, answer, &self.machine);
+        asked.map_err(|_| {
+            self.reset();
+            Failure::TimedOut
+        })
     }
 
     /// Makes the controller know the queues of a namespace.

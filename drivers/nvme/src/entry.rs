@@ -15,6 +15,8 @@ pub(crate) mod admin {
     pub const CREATE_COMPLETIONS: u8 = 0x05;
     pub const IDENTIFY: u8 = 0x06;
     pub const SET_FEATURES: u8 = 0x09;
+    pub const GET_LOG_PAGE: u8 = 0x02;
+    pub const GET_FEATURES: u8 = 0x0a;
     pub const DOORBELL_BUFFER: u8 = 0x7c;
 }
 
@@ -43,8 +45,10 @@ pub(crate) struct Entry {
     pub page: u64,
     /// Where the second lies, or the list of all further ones.
     pub pages: u64,
-    /// Dwords 10 to 12; no command of ours has more.
+    /// Dwords 10 to 12.
     pub words: [u32; 3],
+    /// Dwords 13 to 15, which only questions of others have.
+    pub more: [u32; 3],
 }
 
 impl Entry {
@@ -70,8 +74,17 @@ impl Entry {
     pub(crate) fn quads(&self, id: u16) -> [u64; 8] {
         let [word_10, word_11, word_12] = self.words.map(u64::from);
         let first = u64::from(self.opcode) | u64::from(id) << 16 | u64::from(self.namespace) << 32;
-        let words = word_10 | word_11 << 32;
-        [first, 0, 0, self.page, self.pages, words, word_12, 0]
+        let [word_13, word_14, word_15] = self.more.map(u64::from);
+        [
+            first,
+            0,
+            0,
+            self.page,
+            self.pages,
+            word_10 | word_11 << 32,
+            word_12 | word_13 << 32,
+            word_14 | word_15 << 32,
+        ]
     }
 }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::marker::PhantomData;
 
 use base::lock::Lock;
-use block::{Broken, ChannelBox, Control, Limits};
+use block::{Broken, ChannelBox, Control, Failure, Limits, Question, Reply};
 use hal::DmaSource;
 
 use crate::controller::Controller;
@@ -57,6 +57,10 @@ where
             self.limits = limits;
         }
         self.limits
+    }
+
+    fn ask(&mut self, question: &Question, answer: &mut [u8]) -> Result<Reply, Failure> {
+        self.controller.lock().ask(question, answer)
     }
 
     fn stop(&mut self) {

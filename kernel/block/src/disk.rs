@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::{Duration, Instant};
 use block::{Admitted, ChannelBox, Completion, Control, Counters, Done, Failure, Limits};
-use block::{Operation, Order, Parts, Queue, Request, SectorRange, TIMEOUT};
+use block::{Operation, Order, Parts, Question, Queue, Reply, Request, SectorRange, TIMEOUT};
 use mach::klog;
 use mach::mem::DmaMemory;
 use mach::sync::Spin;
@@ -197,6 +197,15 @@ impl Disk {
         *self.limits.lock() = limits;
         self.sectors.store(limits.sectors, Ordering::Relaxed);
         limits
+    }
+
+    /// Asks what only its kind of device is asked.
+    pub fn ask(
+        &self,
+        question: &Question,
+        answer: &mut [u8],
+    ) -> core::result::Result<Reply, Failure> {
+        self.control.lock().ask(question, answer)
     }
 
     /// Takes what has ended in all queues.

@@ -34,6 +34,7 @@ mod disk;
 mod failure;
 mod file;
 mod nodes;
+mod nvme;
 mod outcome;
 mod partition;
 mod recovery;

@@ -77,7 +77,7 @@ pub(crate) fn answer(
             file.disk.command(Operation::Discard, sectors).map(|_| ())
         }
         BLKZEROOUT => zero_out(file, open, range(file, open, at)?),
-        _ => Err(Error::NotTerminal),
+        _ => return crate::nvme::answer(&file.disk, request, at),
     }?;
     Ok(0)
 }
@@ -88,7 +88,7 @@ fn size(file: &DiskFile) -> u64 {
     file.size()
 }
 
-fn require_admin() -> Result<()> {
+pub(crate) fn require_admin() -> Result<()> {
     let credentials = cred::credentials().get();
     match credentials.require(Capability::SysAdmin) {
         Ok(()) => Ok(()),

@@ -95,3 +95,18 @@ blkdiscard -o 58720256 -l 1048576 $disk; blkdiscard -z -o 59768832 -l 1048576 $d
 cmp -i 59768832:0 -n 1048576 $disk /dev/zero
 iostat -x nvme0n1 | grep -q '^nvme0n1 '
 printf SIETCH | dd of=$disk bs=1 seek=60000000 conv=notrunc,fsync 2> /dev/null";
+
+const CLI: &str = "set -e
+disk=/dev/nvme0n1
+nvme id-ctrl $disk > /tmp/log; grep -q '^sn *: sietch' /tmp/log; grep -q '^mn *: QEMU' /tmp/log
+nvme id-ns $disk > /tmp/log; grep -q '^nsze *: 0x2000' /tmp/log
+nvme get-ns-id $disk | grep -q 'namespace-id:1'
+nvme smart-log $disk | grep -q '^temperature'
+nvme get-feature -f 7 $disk | grep -q 'Current value'
+! nvme format -f $disk > /tmp/log 2>&1
+! nvme set-feature -f 6 -V 0 $disk > /tmp/log 2>&1
+! setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1
+chmod 666 $disk
+! setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1
+grep -q 'Permission denied' /tmp/log
+cmp -n 4096 $disk /dev/zero";

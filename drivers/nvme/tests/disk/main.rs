@@ -8,7 +8,7 @@ use std::sync::Arc;
 use base::lock::Lock;
 use base::{DeviceAddr, Instant};
 use block::{Admitted, Cache, ChannelBox, Completion, Control, Done, Durability, Failure, Keep};
-use block::{Operation, Order, Queue, Request, SectorRange};
+use block::{Operation, Order, Question, Queue, Request, SectorRange};
 use controller::{Controller, Faults, Model, PAGE, Seen};
 use hal::caching::WriteBack;
 use hal::owner::Device as Owned;
@@ -576,4 +576,36 @@ fn a_controller_that_refuses_doorbells_in_memory_has_registers() {
     });
     let mut driver = open(&memory, &device).unwrap();
     assert_eq!(driver.start(0).unwrap().len(), 2);
+}
+
+#[test]
+fn what_only_asks_is_passed_on_and_nothing_else() {
+    let mut rig = rig(Model::default());
+    let control = &mut rig.disks[0].control;
+    let mut question = Question {
+        opcode: 0x06,
+        namespace: 0,
+        words: [1, 0, 0, 0, 0, 0],
+    };
+    let mut answer = [0; 4096];
+    let reply = control.ask(&question, &mut answer).unwrap();
+    assert_eq!((reply.status, &answer[4..12]), (0, &b"SERIAL 1"[..]));
+    let too_long = control.ask(&question, &mut [0; 4097]);
+    assert_eq!(too_long, Err(Failure::Unsupported));
+    // Delete and create queues, set features, format, firmware, security, and what vendors have.
+    for opcode in [
+        0x00, 0x01, 0x04, 0x05, 0x09, 0x10, 0x7c, 0x80, 0x81, 0xc0, 0xff,
+    ] {
+        question.opcode = opcode;
+        let refused = control.ask(&question, &mut answer);
+        assert_eq!(refused, Err(Failure::Unsupported), "{opcode:#x}");
+    }
+    rig.device.misbehave(Faults {
+        refuses: Some(0x06),
+        ..Faults::default()
+    });
+    question.opcode = 0x06;
+    let control = &mut rig.disks[0].control;
+    let reply = control.ask(&question, &mut answer).unwrap();
+    assert_eq!((reply.status, answer), (0x4002, [0; 4096]));
 }

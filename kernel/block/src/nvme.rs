@@ -1,0 +1,57 @@
+//! What ioctl(2) asks of NVMe disks alone (include/uapi/linux/nvme_ioctl.h): `nvme id-ctrl` and its like.
+//!
+//! Commands that only ask are passed on, for who administrates the machine; what changes the device is not.
+
+use alloc::vec::Vec;
+use core::cmp::min;
+
+use base::{PAGE_BYTES, VirtAddr};
+use block::{Question, Reply};
+use mach::mem::fallible::TryGrow;
+use mm::user;
+use sync::{Error, Result};
+
+use crate::disk::Disk;
+use crate::failure::error_of;
+use crate::nodes::Family;
+use crate::requests::require_admin;
+
+const NVME_IOCTL_ID: u32 = 0x4e40;
+const NVME_IOCTL_ADMIN_CMD: u32 = 0xc048_4e41;
+/// `struct nvme_passthru_cmd`, eight bytes each, and where in it the result stands.
+const COMMAND_QUADS: usize = 9;
+const RESULT: u64 = 68;
+
+/// The call's result.
+pub(crate) fn answer(disk: &Disk, request: u32, at: VirtAddr) -> Result<usize> {
+    let Family::Nvme { namespace, .. } = disk.family() else {
+        return Err(Error::NotTerminal);
+    };
+    match request {
+        NVME_IOCTL_ID => Ok(namespace as usize),
+        NVME_IOCTL_ADMIN_CMD => require_admin().and_then(|()| pass_on(disk, at)),
+        _ => Err(Error::NotTerminal),
+    }
+}
+
+/// Returns the status that the device says.
+fn pass_on(disk: &Disk, at: VirtAddr) -> Result<usize> {
+    let quads: [u64; COMMAND_QUADS] = user::read(at)?;
+    let [first, _, _, data, lengths, word_10, word_12, word_14, _] = quads;
+    let both = |quad: u64| [quad as u32, (quad >> 32) as u32];
+    let [_, len] = both(lengths);
+    let ([a, b], [c, d], [e, f]) = (both(word_10), both(word_12), both(word_14));
+    let question = Question {
+        opcode: first as u8,
+        namespace: (first >> 32) as u32,
+        words: [a, b, c, d, e, f],
+    };
+    let len = min(len as usize, PAGE_BYTES + 1);
+    let mut bytes = Vec::new();
+    bytes.make_room(len)?;
+    bytes.resize(len, 0);
+    let Reply { status, result } = disk.ask(&question, &mut bytes).map_err(error_of)?;
+    user::copy_out(&bytes, VirtAddr(data))?;
+    user::write(at.checked_add(RESULT).ok_or(Error::BadAddress)?, result)?;
+    Ok(status.into())
+}
