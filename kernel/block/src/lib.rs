@@ -34,7 +34,7 @@ mod disk;
 mod failure;
 mod file;
 mod nodes;
-mod nvme;
+pub mod nvme;
 mod outcome;
 mod partition;
 mod recovery;

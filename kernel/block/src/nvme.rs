@@ -4,6 +4,7 @@
 
 use alloc::vec::Vec;
 use core::cmp::min;
+use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use block::{Question, Reply};
@@ -54,4 +55,38 @@ fn pass_on(disk: &Disk, at: VirtAddr) -> Result<usize> {
     user::copy_out(&bytes, VirtAddr(data))?;
     user::write(at.checked_add(RESULT).ok_or(Error::BadAddress)?, result)?;
     Ok(status.into())
+}
+
+/// Identify of a controller, and where in it texts lie.
+const IDENTIFY: u8 = 0x06;
+const IDENTIFY_CONTROLLER: u32 = 1;
+/// Its serial number.
+pub const SERIAL: Range<usize> = 4..24;
+/// What it is sold as.
+pub const MODEL: Range<usize> = 24..64;
+/// The version of its program.
+pub const FIRMWARE: Range<usize> = 64..72;
+
+/// What the controller of a disk says of itself at a place below 4096, padded with blanks as it does.
+pub fn identity(disk: &Disk, place: Range<usize>) -> Result<Vec<u8>> {
+    let question = Question {
+        opcode: IDENTIFY,
+        namespace: 0,
+        words: [IDENTIFY_CONTROLLER, 0, 0, 0, 0, 0],
+    };
+    let mut bytes = Vec::new();
+    bytes.make_room(PAGE_BYTES)?;
+    bytes.resize(PAGE_BYTES, 0);
+    let reply = disk.ask(&question, &mut bytes).map_err(error_of)?;
+    if reply.status != 0 {
+        return Err(Error::Io);
+    }
+    bytes.truncate(place.end);
+    bytes.drain(..place.start);
+    let unprintable = |byte: &&mut u8| !(b' '..=b'~').contains(*byte);
+    bytes
+        .iter_mut()
+        .filter(unprintable)
+        .for_each(|byte| *byte = b'?');
+    Ok(bytes)
 }

@@ -103,6 +103,8 @@ nvme id-ns $disk > /tmp/log; grep -q '^nsze *: 0x2000' /tmp/log
 nvme get-ns-id $disk | grep -q 'namespace-id:1'
 nvme smart-log $disk | grep -q '^temperature'
 nvme get-feature -f 7 $disk | grep -q 'Current value'
+grep -q '^sietch *$' /sys/class/nvme/nvme0/serial; grep -q QEMU /sys/block/nvme0n1/device/model
+lsblk -n -d -o MODEL,SERIAL $disk | grep -q 'QEMU.*sietch'
 ! nvme format -f $disk > /tmp/log 2>&1
 ! nvme set-feature -f 6 -V 0 $disk > /tmp/log 2>&1
 ! setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1

@@ -18,10 +18,11 @@ use vfs::pseudo::{Link, Special, Target, Text, TextFile};
 use vfs::{FileType, InodeRef, Metadata};
 
 use super::TABLE;
+use super::nvme::{OF_CONTROLLERS, controller_of};
 use crate::proc::disks::columns;
 
 /// What a file says of a disk, or of a partition of it.
-type Say = fn(&Disk, Option<&Partition>, &mut Text) -> Result;
+pub(super) type Say = fn(&Disk, Option<&Partition>, &mut Text) -> Result;
 
 /// Of disks and of partitions.
 const OF_BOTH: [(&str, Say); 5] = [
@@ -163,7 +164,7 @@ pub fn refresh() {
 }
 
 fn is_ours(path: &str) -> bool {
-    ["block/", "class/block/", "dev/block/"]
+    ["block/", "class/block/", "class/nvme/", "dev/block/"]
         .iter()
         .any(|folder| path.starts_with(folder))
 }
@@ -177,16 +178,40 @@ fn argument((disk, part): About<'_>, list: usize, place: usize) -> usize {
     (disk.number() * MINORS as usize + part) << 16 | list << 8 | place
 }
 
+/// The place of the list of a controller.
+const CONTROLLERS: usize = 2;
+
+fn add_texts(
+    files: &mut Vec<Special>,
+    folder: &str,
+    about: About<'_>,
+    (list, names): (usize, &[(&str, Say)]),
+) {
+    for (place, (name, _)) in names.iter().enumerate() {
+        files.push(Special {
+            path: kept(format!("{folder}/{name}")),
+            make: text_file,
+            argument: argument(about, list, place),
+            mode: 0o444,
+            kind: FileType::Regular,
+        });
+    }
+}
+
 fn add(files: &mut Vec<Special>, folder: &str, about: About<'_>, lists: &[&[(&str, Say)]]) {
     for (list, names) in lists.iter().enumerate() {
-        for (place, (name, _)) in names.iter().enumerate() {
-            files.push(Special {
-                path: kept(format!("{folder}/{name}")),
-                make: text_file,
-                argument: argument(about, list, place),
-                mode: 0o444,
-                kind: FileType::Regular,
-            });
+        add_texts(files, folder, about, (list, names));
+    }
+    if let Some(number) = controller_of(about.0, about.1) {
+        let list = (CONTROLLERS, &OF_CONTROLLERS[..]);
+        add_texts(files, &format!("{folder}/device"), about, list);
+        let folder = format!("class/nvme/nvme{number}");
+        // Its first disk has them made already.
+        if !files
+            .iter()
+            .any(|file| file.path.starts_with(&format!("{folder}/")))
+        {
+            add_texts(files, &folder, about, list);
         }
     }
     let name = folder.rsplit('/').next().unwrap_or(folder);
@@ -236,6 +261,7 @@ fn text_file(metadata: Metadata, argument: usize) -> InodeRef {
         let (disk, part) = device(argument >> 16).ok_or(Error::NoSuchDevice)?;
         let list: &[(&str, Say)] = match (argument >> 8 & 0xff, &part) {
             (0, _) => &OF_BOTH,
+            (CONTROLLERS, _) => &OF_CONTROLLERS,
             (_, None) => &OF_DISKS,
             (_, Some(_)) => &OF_PARTITIONS,
         };

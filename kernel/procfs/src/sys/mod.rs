@@ -3,6 +3,7 @@
 pub mod block;
 mod iommu_groups;
 mod node;
+mod nvme;
 mod pci;
 mod vulnerabilities;
 
