@@ -119,11 +119,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         }
         let facts = admin.identify_controller(&self.machine);
         self.admin = Some(admin);
-        let facts = Facts::parse(&facts?);
-        match &self.facts {
-            Some(before) if *before != facts => return Err(Error::Changed),
-            _ => self.facts = Some(facts),
-        }
+        self.facts = Some(Facts::parse(&facts?));
         Ok(())
     }
 
@@ -226,10 +222,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
     pub(crate) fn refresh(&mut self, index: usize) -> Option<Limits> {
         let number = self.namespace_number(index)?;
         match self.identify(number) {
-            Ok(shape) => {
-                let namespace = self.namespaces.get_mut(index)?;
-                namespace.shape.limits.sectors = shape.limits.sectors;
-            }
+            Ok(shape) => self.namespaces.get_mut(index)?.shape.resize(shape),
             Err(Error::Refused(_) | Error::NoNamespace | Error::NotSupported) => {}
             // What of the queue is still under way is ended by it.
             Err(_) => self.reset(),
@@ -264,6 +257,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
             self.reset();
             return Err(error);
         }
+        self.check_shape(index)?;
         let mut queues = Vec::new();
         for lane in 0..self.queues {
             match self.start_queue(index, lane) {
@@ -280,6 +274,26 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         }
         let boxed = |queue| Box::new(queue) as ChannelBox;
         Ok(queues.into_iter().map(boxed).collect())
+    }
+
+    /// Requests were cut for the shape that a namespace had, and another program may have formatted it.
+    fn check_shape(&mut self, index: usize) -> Result<(), Error> {
+        let number = self.namespace_number(index).ok_or(Error::NoNamespace)?;
+        let shape = match self.identify(number) {
+            Ok(shape) => shape,
+            Err(error @ (Error::Refused(_) | Error::NoNamespace | Error::NotSupported)) => {
+                return Err(error);
+            }
+            Err(error) => {
+                self.reset();
+                return Err(error);
+            }
+        };
+        let namespace = self.namespaces.get(index).ok_or(Error::NoNamespace)?;
+        match namespace.shape.is_alike(&shape) {
+            true => Ok(()),
+            false => Err(Error::Changed),
+        }
     }
 
     fn queue_number(&self, index: usize, lane: u16) -> u16 {

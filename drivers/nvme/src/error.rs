@@ -5,7 +5,7 @@
 pub enum Error {
     /// There are no registers, or the function is gone.
     Absent,
-    /// It needs larger pages than 4096 bytes, or has another set of commands.
+    /// It needs larger pages than 4096 bytes, has another set of commands, or queues without room.
     NotSupported,
     /// It did not come up, or not go down, in its own time.
     NotReady,
@@ -23,6 +23,6 @@ pub enum Error {
     OutOfMemory,
     /// It has no namespace that we can use.
     NoNamespace,
-    /// It came back with another shape.
+    /// It came back with another shape, or a namespace did.
     Changed,
 }

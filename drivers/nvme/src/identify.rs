@@ -164,6 +164,24 @@ pub(crate) struct Shape {
     pub may_deallocate: bool,
 }
 
+impl Shape {
+    /// Takes the size of `new`, if nothing else has changed.
+    pub(crate) fn resize(&mut self, new: Self) {
+        if self.is_alike(&new) {
+            *self = new;
+        }
+    }
+
+    /// Whether they differ in size alone.
+    pub(crate) fn is_alike(&self, other: &Self) -> bool {
+        let limits = Limits {
+            sectors: self.limits.sectors,
+            ..other.limits
+        };
+        *self == Self { limits, ..*other }
+    }
+}
+
 /// The size of blocks in the format that is in use.
 fn block_shift(bytes: &[u8]) -> Result<u32, Error> {
     let format = byte(bytes, FORMAT);

@@ -29,7 +29,7 @@ const ABSENT: u32 = u32::MAX;
 /// What the controller can do, as its first register says.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Capabilities {
-    /// Entries of a queue at most.
+    /// Entries of a queue at most; two at least.
     pub entries_max: u32,
     /// It is ready, or not any more, within this time.
     pub patience: Duration,
@@ -41,11 +41,12 @@ impl Capabilities {
     fn parse(cap: u64) -> Result<Self, Error> {
         let smallest_page = cap >> 48 & 0xf;
         let has_nvm = cap >> 37 & 1 != 0;
-        if smallest_page != 0 || !has_nvm {
+        let last_entry = cap as u32 & 0xffff;
+        if smallest_page != 0 || !has_nvm || last_entry == 0 {
             return Err(Error::NotSupported);
         }
         Ok(Self {
-            entries_max: (cap as u32 & 0xffff) + 1,
+            entries_max: last_entry + 1,
             patience: Duration::from_millis(500 * ((cap >> 24 & 0xff) + 1)),
             stride: 4 << (cap >> 32 & 0xf),
         })

@@ -609,3 +609,32 @@ fn what_only_asks_is_passed_on_and_nothing_else() {
     let reply = control.ask(&question, &mut answer).unwrap();
     assert_eq!((reply.status, answer), (0x4002, [0; 4096]));
 }
+
+#[test]
+fn a_namespace_that_was_formatted_meanwhile_is_not_started_anew() {
+    let mut rig = rig(Model {
+        namespaces: vec![(4096, 9, 0); 2],
+        ..Model::default()
+    });
+    rig.device
+        .change(|model| model.namespaces[0] = (512, 12, 0));
+    assert_eq!(
+        rig.disks[0].control.refresh().sectors,
+        4096,
+        "nothing is believed"
+    );
+    assert!(!rig.disks[0].recover());
+    assert!(rig.disks[1].recover(), "its neighbour is as it was");
+    assert_eq!(rig.device.resets(), 0);
+}
+
+#[test]
+fn a_controller_whose_queues_hold_nothing_is_refused() {
+    let memory = SimMemory::new();
+    let model = Model {
+        entries: 1,
+        ..Model::default()
+    };
+    let device = Controller::new(&memory, model);
+    assert_eq!(open(&memory, &device).err(), Some(Error::NotSupported));
+}
