@@ -155,8 +155,9 @@ pub struct RunFlags {
         value_name = "NAME|HOST:GUEST[:ro|:host]"
     )]
     pub volume: Vec<Mount>,
-    /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on
-    #[arg(long, value_name = "FILE[,format=raw|qcow2][,ro]")]
+    /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on; by NVMe
+    /// /dev/nvme0n1, then nvme0n2
+    #[arg(long, value_name = "FILE[,format=raw|qcow2][,bus=virtio|nvme][,ro]")]
     pub disk: Vec<DiskFlag>,
     /// Have a disk as the root, a volume by its name or a file by its path: what is changed there stays. PROGRAM is a
     /// path on that disk, or a name to search there; /dev/vda is this disk
