@@ -44,6 +44,13 @@ pub const TESTS_ONCE: &[Test] = &[
         },
     ),
     (
+        "Debian's nvme asks an NVMe disk, and changes nothing",
+        |setup| {
+            let disk = Image::new("nvme-cli", 4 << 20)?;
+            passes(setup, &[&disk.flag(",bus=nvme")], CLI)
+        },
+    ),
+    (
         "a sector that an NVMe disk cannot read is EIO, and its neighbours are not",
         |setup| {
             let disk = Image::new("nvme-bad", 4 << 20)?;
@@ -105,10 +112,10 @@ nvme smart-log $disk | grep -q '^temperature'
 nvme get-feature -f 7 $disk | grep -q 'Current value'
 grep -q '^sietch *$' /sys/class/nvme/nvme0/serial; grep -q QEMU /sys/block/nvme0n1/device/model
 lsblk -n -d -o MODEL,SERIAL $disk | grep -q 'QEMU.*sietch'
-! nvme format -f $disk > /tmp/log 2>&1
-! nvme set-feature -f 6 -V 0 $disk > /tmp/log 2>&1
-! setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1
+nvme format -f $disk > /tmp/log 2>&1 && exit 1
+nvme set-feature -f 6 -V 0 $disk > /tmp/log 2>&1 && exit 1
+setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1 && exit 1
 chmod 666 $disk
-! setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1
+setpriv --reuid 1000 --clear-groups nvme id-ctrl $disk > /tmp/log 2>&1 && exit 1
 grep -q 'Permission denied' /tmp/log
 cmp -n 4096 $disk /dev/zero";
