@@ -33,12 +33,13 @@ fn create(store: &Store, flags: &CreateFlags) -> Result<u8, Failure> {
 }
 
 fn ls(store: &Store) -> Result<u8, Failure> {
+    let volumes = store.list()?;
     println!(
         "{:<20} {:>9} {:>9} {:>9}  {:<8} USED BY",
         "NAME", "SIZE", "FREE", "ON HOST", "STATE"
     );
-    for volume in store.list()? {
-        println!("{}", row(&volume));
+    for volume in &volumes {
+        println!("{}", row(volume).trim_end());
     }
     Ok(0)
 }
