@@ -241,8 +241,12 @@ fn judge(
     judged.map_err(|error| told(ran, cut, &format!("{fate:?}"), &error))
 }
 
+/// Operations that a message shows: those right before the cut.
+const TOLD_MAX: usize = 12;
+
 fn told(ran: &Ran, cut: usize, fate: &str, error: &str) -> String {
-    let (operations, events) = (ran.record.begun_before(cut), ran.history.len());
+    let (begun, events) = (ran.record.begun_before(cut), ran.history.len());
+    let operations = &begun[begun.len().saturating_sub(TOLD_MAX)..];
     format!("{operations:?}, cut after {cut} of {events} events, {fate}: {error}")
 }
 

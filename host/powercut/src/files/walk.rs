@@ -6,7 +6,7 @@ use super::sequence::{Effort, Tally, try_cuts};
 use crate::random::Random;
 
 /// Operations of a walk: more than the log has room for.
-const STEPS: usize = 400;
+const STEPS: usize = 2000;
 
 /// A walk of this seed, cut at the events that chance has.
 pub fn walk(scene: &Scene, seed: u64, tally: &mut Tally) -> Result<(), String> {
