@@ -2,7 +2,7 @@
 //!
 //! Which crate may use which (`layers`), where `unsafe` may be written and what
 //! must stand beside it (`islands`, `lines`), what must not be written at all
-//! (`lines`), what is global without a reason (`globals`), where the kernel may grow without
+//! (`lines`), what is global without a reason (`globals`), what a script cannot fail by (`scripts`), where the kernel may grow without
 //! asking (`growth`), what may only shrink (`ratchet`), that documents name files that exist
 //! (`documents`) and that commits say why (`subjects`). Each finding is one sentence with the way
 //! out, in the form `file:line: sentence`, so editors can jump to it.
@@ -24,6 +24,7 @@ mod layers;
 mod lines;
 mod metadata;
 mod ratchet;
+mod scripts;
 mod source;
 mod subjects;
 
@@ -73,13 +74,18 @@ fn check(root: &Path) -> Result<Vec<Finding>, String> {
         findings.extend(lines::check(&path, &source));
         findings.extend(bounds.check(&path, &source));
         findings.extend(globals::check(&path, &source));
+        if scripts::has_scripts(&path) {
+            findings.extend(scripts::check(&path, &read(root, &path)?));
+        }
     }
     findings.extend(ratchets.check(&tally));
     findings.extend(subjects::check(root));
     for path in documents::files(root)? {
-        let text = fs::read_to_string(root.join(&path))
-            .map_err(|why| format!("{}: {why}", path.display()))?;
-        findings.extend(documents::check(root, &path, &text));
+        findings.extend(documents::check(root, &path, &read(root, &path)?));
     }
     Ok(findings)
+}
+
+fn read(root: &Path, path: &Path) -> Result<String, String> {
+    fs::read_to_string(root.join(path)).map_err(|why| format!("{}: {why}", path.display()))
 }

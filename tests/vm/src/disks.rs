@@ -119,7 +119,7 @@ fio --name=it --filename=/dev/vda --thread --rw=write --bs=7k --size=700k --fsyn
   --verify=md5 --ioengine=psync > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
 /// Direct and buffered transfers see each other's bytes; odd ones change no neighbour.
-pub const BYTES: &str = "set -e
+pub const BYTES: &str = "set -e; fails() { ! \"$@\"; }
 at() { dd if=/dev/vda bs=1 skip=$1 count=$2 2> /dev/null; }
 head -c 1100000 /dev/urandom > /tmp/r
 dd if=/tmp/r of=/dev/vda bs=3000 conv=notrunc,fsync 2> /dev/null
@@ -131,16 +131,16 @@ dd if=/dev/vda bs=64k skip=24 count=16 iflag=direct 2> /dev/null | cmp - /tmp/s
 printf hello | dd of=/dev/vda bs=1 seek=510 conv=notrunc 2> /dev/null
 test \"$(at 510 5)\" = hello
 cmp -n 510 /dev/vda /tmp/r; cmp -i 515 -n 100000 /dev/vda /tmp/r
-! dd if=/dev/vda of=/dev/null bs=100 count=1 iflag=direct 2> /tmp/log
+fails dd if=/dev/vda of=/dev/null bs=100 count=1 iflag=direct 2> /tmp/log
 grep -q 'Invalid argument' /tmp/log
 size=$(blockdev --getsize64 /dev/vda)
 printf 0123456789 > /tmp/t
-! dd if=/tmp/t of=/dev/vda bs=1 seek=$((size - 4)) conv=notrunc 2> /tmp/log
+fails dd if=/tmp/t of=/dev/vda bs=1 seek=$((size - 4)) conv=notrunc 2> /tmp/log
 grep -q 'No space left' /tmp/log
 test \"$(tail -c 4 /dev/vda)\" = 0123; test $(at $size 1 | wc -c) = 0
 sync /dev/vda; blockdev --flushbufs /dev/vda";
 
-const TOOLS: &str = "set -e
+const TOOLS: &str = "set -e; fails() { ! \"$@\"; }
 test $(blockdev --getsize64 /dev/vda) = 67108864; test $(blockdev --getss /dev/vda) = 512
 test $(blockdev --getro /dev/vda) = 0; test $(cat /sys/block/vda/size) = 131072
 grep -q ' vda$' /proc/partitions; grep -q '^ *254 *0 vda ' /proc/diskstats
@@ -155,10 +155,10 @@ test $(blockdev --getsize64 /dev/vda1) = 41943040
 mkfs.ext4 -q /dev/vda1; e2fsck -fn /dev/vda1 > /tmp/log 2>&1
 test $(blkid -p -o value -s TYPE /dev/vda1) = ext4
 lsblk -n -o NAME,TYPE | grep -q 'vda1 *part'
-exec 3< /dev/vda1; ! blockdev --rereadpt /dev/vda 2> /tmp/log; grep -q busy /tmp/log
+exec 3< /dev/vda1; fails blockdev --rereadpt /dev/vda 2> /tmp/log; grep -q busy /tmp/log
 exec 3<&-; blockdev --rereadpt /dev/vda
 printf 'label: dos\\nsize=20M\\n' | sfdisk -q --wipe always /dev/vda
-test -b /dev/vda1; ! test -e /dev/vda2
+test -b /dev/vda1; test ! -e /dev/vda2
 blkdiscard -o 33554432 -l 1048576 /dev/vda; blkdiscard -z -o 34603008 -l 1048576 /dev/vda
 cmp -i 34603008:0 -n 1048576 /dev/vda /dev/zero
 iostat -x vda | grep -q '^vda '
@@ -166,15 +166,15 @@ printf SIETCH | dd of=/dev/vda bs=1 seek=60000000 conv=notrunc,fsync 2> /dev/nul
 
 /// The next machine finds the partitions by itself.
 const NEXT_BOOT: &str = "set -e
-test -b /dev/vda1; test $(cat /sys/block/vda/vda1/size) = 40960; ! test -e /dev/vda2";
+test -b /dev/vda1; test $(cat /sys/block/vda/vda1/size) = 40960; test ! -e /dev/vda2";
 
-pub const BAD_SECTOR: &str = "set -e
+pub const BAD_SECTOR: &str = "set -e; fails() { ! \"$@\"; }
 dd if=/dev/vda of=/dev/null bs=4k count=4 iflag=direct 2> /dev/null
-! dd if=/dev/vda of=/dev/null bs=4k skip=8 count=1 iflag=direct 2> /tmp/log
+fails dd if=/dev/vda of=/dev/null bs=4k skip=8 count=1 iflag=direct 2> /tmp/log
 grep -q 'Input/output error' /tmp/log
-! dd if=/dev/vda of=/dev/null bs=1 skip=33300 count=1 2> /tmp/log
+fails dd if=/dev/vda of=/dev/null bs=1 skip=33300 count=1 2> /tmp/log
 grep -q 'Input/output error' /tmp/log
-! dd if=/dev/zero of=/dev/vda bs=4k seek=8 count=1 oflag=direct conv=notrunc 2> /tmp/log
+fails dd if=/dev/zero of=/dev/vda bs=4k seek=8 count=1 oflag=direct conv=notrunc 2> /tmp/log
 grep -q 'Input/output error' /tmp/log
 dd if=/dev/vda of=/dev/null bs=4k skip=9 count=4 iflag=direct 2> /dev/null
 dd if=/dev/zero of=/dev/vda bs=4k seek=9 count=1 conv=notrunc,fsync 2> /dev/null
@@ -188,20 +188,20 @@ until test $(blockdev --getsize64 /dev/vda) = 8388608; do sleep 0.2; done
 test $(cat /sys/block/vda/size) = 16384
 printf SIETCH | dd bs=1 seek=8000000 conv=notrunc,fsync of=/dev/fd/3 2> /dev/null";
 
-const SHRINKS: &str = "set -e
+const SHRINKS: &str = "set -e; fails() { ! \"$@\"; }
 exec 3<> /dev/vda
 echo it is up
 until test $(cat /sys/block/vda/size) = 4096; do sleep 0.2; done
 dd bs=4k skip=500 count=1 iflag=direct of=/dev/null <&3 2> /dev/null
 test $(blockdev --getsize64 /dev/vda) = 2097152
 test $(dd bs=4k skip=800 count=1 iflag=direct <&3 2> /dev/null | wc -c) = 0
-! dd if=/dev/zero bs=4k seek=800 count=1 oflag=direct conv=notrunc >&3 2> /tmp/log
+fails dd if=/dev/zero bs=4k seek=800 count=1 oflag=direct conv=notrunc >&3 2> /tmp/log
 grep -q 'No space left' /tmp/log";
 
-const READ_ONLY: &str = "set -e
+const READ_ONLY: &str = "set -e; fails() { ! \"$@\"; }
 test $(blockdev --getro /dev/vda) = 1; test $(cat /sys/block/vda/ro) = 1
 head -c 4096 /dev/vda | cmp -n 4096 - /dev/zero
-! dd if=/dev/zero of=/dev/vda bs=512 count=1 2> /tmp/log; grep -q 'Permission denied' /tmp/log";
+fails dd if=/dev/zero of=/dev/vda bs=512 count=1 2> /tmp/log; grep -q 'Permission denied' /tmp/log";
 
 pub fn passes(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
     expect_status(&start(setup, flags, script)?.wait(BOOT_PATIENCE)?, 0)

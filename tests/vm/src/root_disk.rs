@@ -22,11 +22,11 @@ const PROGRAM: &str = "/bin/busybox";
 const FIRST: &str = "set -e
 grep -q '^/dev/vda / ext4 rw' /proc/mounts; test -d /sys/class; test -c /dev/null; test -b /dev/vda
 test $(hostname) = rooted; test $(cat /etc/hostname) = rooted; grep -q 10.0.2.3 /etc/resolv.conf
-touch /run/old; test $(ls -A /run) = old; ! test -e /.sietch; ! test -e /.root
+touch /run/old; test $(ls -A /run) = old; test ! -e /.sietch; test ! -e /.root
 mkdir -p /var/lib/it; echo kept > /var/lib/it/file; echo changed > /etc/own; rm /etc/gone; sync";
 /// The next one.
 const NEXT: &str = "set -e
-test $(cat /var/lib/it/file) = kept; test $(cat /etc/own) = changed; ! test -e /etc/gone
+test $(cat /var/lib/it/file) = kept; test $(cat /etc/own) = changed; test ! -e /etc/gone
 test -z \"$(ls -A /run)\"; test $(cat /data/file) = beside";
 
 fn keeps(setup: &Setup) -> Result<(), String> {

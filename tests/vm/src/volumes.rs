@@ -118,7 +118,7 @@ fn command(args: &[&str]) -> Result<String, String> {
 }
 
 fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, String> {
-    let script = format!("set -e; {script}");
+    let script = format!("set -e; fails() {{ ! \"$@\"; }}; {script}");
     setup.start(
         &[
             &["--net", "none"],
@@ -158,7 +158,7 @@ fn outlives(setup: &Setup) -> Result<(), String> {
         setup,
         &[&flag],
         "test $(cat /data/own/file) = mine; test $(stat -c %u:%g /data/own/file) = 1000:1000
-        test $(stat -c %s /data/large) = 3000000; ! test -e /data/gone",
+        test $(stat -c %s /data/large) = 3000000; test ! -e /data/gone",
     )?;
     volume.expect_clean()
 }
@@ -237,7 +237,7 @@ fn shared(setup: &Setup) -> Result<(), String> {
         other => return Err(format!("it is removed while it is used: {other:?}")),
     }
     drop(guest);
-    let reads = "test $(cat /data/kept) = kept; ! touch /data/new 2> /dev/null";
+    let reads = "test $(cat /data/kept) = kept; fails touch /data/new 2> /dev/null";
     // The first was ended by force: its journal is replayed before others read.
     let reader = start(setup, &[&read_only], &format!("{reads}; {wait}"))?;
     reader.expect("up", BOOT_PATIENCE)?;
@@ -303,7 +303,7 @@ fn as_user(setup: &Setup) -> Result<(), String> {
     passes(
         setup,
         &user,
-        &format!("{identity}; ! touch /data/x 2> /tmp/log; grep -q denied /tmp/log"),
+        &format!("{identity}; fails touch /data/x 2> /tmp/log; grep -q denied /tmp/log"),
     )?;
     passes(
         setup,
@@ -311,7 +311,7 @@ fn as_user(setup: &Setup) -> Result<(), String> {
         "chown 1234:77 /data; echo root > /data/roots; chmod 600 /data/roots",
     )?;
     let script = "echo mine > /data/mine; test $(stat -c %u:%g /data/mine) = 1234:77
-        ! cat /data/roots 2> /tmp/log; ! grep -q 'CapEff:.*[1-9a-f]' /proc/self/status";
+        fails cat /data/roots 2> /tmp/log; fails grep -q 'CapEff:.*[1-9a-f]' /proc/self/status";
     passes(setup, &user, &format!("{identity}; {script}"))?;
     volume.expect_clean()
 }
