@@ -2,7 +2,7 @@
 
 use bench_pair::{Better, System, Table};
 
-use crate::disk::{Disk, Host};
+use crate::disk::{Bus, Disk, Host};
 use crate::load;
 use crate::shell::Shell;
 
@@ -11,23 +11,28 @@ const READ_FIELD: usize = 6;
 const WRITE_FIELD: usize = 47;
 
 /// One round of a system.
-pub fn measure(system: System, table: &mut Table) -> Result<(), String> {
+pub fn measure(system: System, bus: Bus, table: &mut Table) -> Result<(), String> {
+    let device = bus.device();
     for (host, cache) in [(Host::File, "`writeback`"), (Host::Memory, "`unsafe`")] {
         let disk = Disk::new(host, true)?;
-        let mut shell = Shell::fast(system, &disk.path())?;
-        shell.run("mkdir -p /mnt; busybox mount -t ext4 /dev/vda /mnt")?;
+        let mut shell = Shell::fast(system, &disk.flag(bus))?;
+        shell.run(&format!(
+            "mkdir -p /mnt; busybox mount -t ext4 /dev/{device} /mnt"
+        ))?;
         let written = rate(&shell.run(&load::sequential("write"))?, WRITE_FIELD)?;
         table.add(
-            &format!("sequential write and fsync, {cache}, MB/s"),
+            &format!("{}, sequential write and fsync, {cache}, MB/s", bus.name()),
             Better::More,
             system,
             written,
         );
         // What was cached is read from the disk again.
-        shell.run("busybox umount /mnt; busybox mount -t ext4 /dev/vda /mnt")?;
+        shell.run(&format!(
+            "busybox umount /mnt; busybox mount -t ext4 /dev/{device} /mnt"
+        ))?;
         let read = rate(&shell.run(&load::sequential("read"))?, READ_FIELD)?;
         table.add(
-            &format!("sequential read, {cache}, MB/s"),
+            &format!("{}, sequential read, {cache}, MB/s", bus.name()),
             Better::More,
             system,
             read,

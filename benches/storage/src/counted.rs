@@ -9,18 +9,19 @@ use bench_pair::System;
 use bench_pair::counter::{self, Counts};
 use bench_pair::names::Names;
 
-use crate::disk::{Disk, Host};
+use crate::disk::{Bus, Disk, Host};
 use crate::load::{self, DIRECT};
 use crate::shell::Shell;
 
 /// Where the kernel's half of the addresses begins, in both systems.
 const KERNEL: u64 = 1 << 63;
-/// Transfers of the short run, and how many more the long one has.
+/// Transfers of the short run.
 const SHORT: u32 = 1_000;
+/// How many more the long one has.
 ///
 /// fio looks for some 60 ms of the clock how fast the CPU is, and what it executes meanwhile differs from run
 /// to run: spread over so many it is little.
-const MORE: u32 = 40_000;
+const MORE: u32 = 10_000;
 /// The same with `--quick`.
 const MORE_QUICK: u32 = 4_000;
 
@@ -37,11 +38,6 @@ pub struct Cost {
 }
 
 impl Cost {
-    /// All together.
-    pub fn total(&self) -> f64 {
-        self.kernel + self.program
-    }
-
     fn new(name: String, short: &Counts, long: &Counts, more: u32, names: &Names) -> Self {
         let mut cost = Self {
             name,
@@ -78,34 +74,36 @@ fn owner(functions: &[String]) -> String {
     name.cloned().unwrap_or_default()
 }
 
-/// Counts all that `is_wanted` names for one system.
+/// Counts all that `is_wanted` names for one system, on disks behind `bus`.
 pub fn count(
     system: System,
+    bus: Bus,
     quick: bool,
     is_wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<Cost>, String> {
     let more = if quick { MORE_QUICK } else { MORE };
     let mut all = Vec::new();
-    let wanted: Vec<_> = DIRECT
-        .iter()
-        .filter(|load| is_wanted(&load.name()))
-        .collect();
-    if !wanted.is_empty() {
-        let disk = Disk::new(Host::Memory, false)?;
-        let (mut shell, names) = Shell::counted(system, &disk.path())?;
-        if system.is_linux() {
-            // What costs Linux least.
-            shell.run("echo none > /sys/block/vda/queue/scheduler")?;
-        }
-        for load in wanted {
-            let command = |transfers| load.command(transfers);
-            all.extend(difference(&mut shell, &names, load.name(), more, &command));
-        }
+    let (raw, ext4) = (
+        Disk::new(Host::Memory, false)?,
+        Disk::new(Host::Memory, true)?,
+    );
+    let disks = [raw.flag(bus), ext4.flag(Bus::Virtio)];
+    let (mut shell, names) = Shell::counted(system, &disks)?;
+    let device = bus.device();
+    if system.is_linux() {
+        // Linux looks for disks in the background.
+        shell.run(&format!(
+            "for turn in $(busybox seq 100); do [ -e /sys/block/{device} ] || busybox sleep 0.1; done"
+        ))?;
+        // What costs Linux least.
+        shell.run(&format!("echo none > /sys/block/{device}/queue/scheduler"))?;
     }
-    if is_wanted(APPENDS) {
-        let disk = Disk::new(Host::Memory, true)?;
-        let (mut shell, names) = Shell::counted(system, &disk.path())?;
-        shell.run("mkdir -p /mnt; busybox mount -t ext4 /dev/vda /mnt")?;
+    for load in DIRECT.iter().filter(|load| is_wanted(&load.name())) {
+        let command = |transfers| load.command(device, transfers);
+        all.extend(difference(&mut shell, &names, load.name(), more, &command));
+    }
+    if bus == Bus::Virtio && is_wanted(APPENDS) {
+        shell.run("mkdir -p /mnt; busybox mount -t ext4 /dev/vdb /mnt")?;
         let more = more / 8;
         all.extend(difference(
             &mut shell,

@@ -18,6 +18,34 @@ pub enum Host {
     File,
 }
 
+/// How the machine reaches it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Bus {
+    Virtio,
+    Nvme,
+}
+
+impl Bus {
+    /// In the order of the page.
+    pub const ALL: [Self; 2] = [Self::Virtio, Self::Nvme];
+
+    /// What the page calls it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Virtio => "virtio-blk",
+            Self::Nvme => "NVMe",
+        }
+    }
+
+    /// What both systems call the first disk behind it.
+    pub fn device(self) -> &'static str {
+        match self {
+            Self::Virtio => "vda",
+            Self::Nvme => "nvme0n1",
+        }
+    }
+}
+
 /// A raw image, removed when it is dropped.
 pub struct Disk(PathBuf);
 
@@ -28,7 +56,9 @@ impl Disk {
             Host::Memory => PathBuf::from("/dev/shm"),
             Host::File => PathBuf::from(OUTPUT),
         };
-        let path = folder.join(format!("bench-storage-{}.img", std::process::id()));
+        let kind = if has_ext4 { "ext4" } else { "raw" };
+        let name = format!("bench-storage-{}-{kind}.img", std::process::id());
+        let path = folder.join(name);
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         fs::create_dir_all(&folder).map_err(failed)?;
         let mut file = File::create(&path).map_err(failed)?;
@@ -58,8 +88,12 @@ impl Disk {
     }
 
     /// For `--disk`.
-    pub fn path(&self) -> String {
-        self.0.to_string_lossy().into_owned()
+    pub fn flag(&self, bus: Bus) -> String {
+        let more = match bus {
+            Bus::Virtio => "",
+            Bus::Nvme => ",bus=nvme",
+        };
+        format!("{}{more}", self.0.display())
     }
 }
 

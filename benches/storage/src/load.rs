@@ -65,13 +65,13 @@ impl Load {
     ///
     /// Of depth 32 eight are handed over at once and eight are taken, as programs do that have so
     /// many; one by one, depth would save nobody anything.
-    pub fn command(&self, transfers: u32) -> String {
+    pub fn command(&self, device: &str, transfers: u32) -> String {
         let batch = match self.depth {
             1 => String::new(),
             _ => " --iodepth_batch_submit=8 --iodepth_batch_complete_min=8 --iodepth_batch_complete_max=8".into(),
         };
         format!(
-            "{COMMON} --filename=/dev/vda --direct=1 --size=64m --bs=4k --rw={} --ioengine={} --iodepth={}{batch}{} --number_ios={transfers}",
+            "{COMMON} --filename=/dev/{device} --direct=1 --size=64m --bs=4k --rw={} --ioengine={} --iodepth={}{batch}{} --number_ios={transfers}",
             self.pattern, self.engine, self.depth, self.more
         )
     }

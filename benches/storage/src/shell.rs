@@ -28,13 +28,13 @@ pub struct Shell {
 }
 
 impl Shell {
-    /// Boots a guest with a disk whose instructions are counted, and the names of its kernel's functions.
-    pub fn counted(system: System, disk: &str) -> Result<(Self, Names), String> {
+    /// Boots a guest with disks whose instructions are counted, and the names of its kernel's functions.
+    pub fn counted(system: System, disks: &[String]) -> Result<(Self, Names), String> {
         let script = match system {
             System::Sietch => SHELL.to_string(),
             _ => format!("busybox nc -l -p {} </proc/kallsyms; {SHELL}", names::PORT),
         };
-        let mut guest = counter::boot(system, &args(disk, &script))?;
+        let mut guest = counter::boot(system, &args(disks, &script))?;
         let names = match system {
             System::Sietch => Names::of_sietch(guest.kernel())?,
             _ => Names::of_linux(&mut guest)?,
@@ -44,7 +44,7 @@ impl Shell {
 
     /// Boots a guest with a disk as fast as it can be.
     pub fn fast(system: System, disk: &str) -> Result<Self, String> {
-        Self::of(system.boot(&args(disk, SHELL))?)
+        Self::of(system.boot(&args(&[disk.to_string()], SHELL))?)
     }
 
     fn of(mut guest: Guest) -> Result<Self, String> {
@@ -85,8 +85,11 @@ impl Shell {
     }
 }
 
-fn args<'a>(disk: &'a str, script: &'a str) -> Vec<&'a str> {
+fn args<'a>(disks: &'a [String], script: &'a str) -> Vec<&'a str> {
     let mut args = PROGRAMS.to_vec();
-    args.extend(["--disk", disk, "busybox", "sh", "-c", script]);
+    for disk in disks {
+        args.extend(["--disk", disk]);
+    }
+    args.extend(["busybox", "sh", "-c", script]);
     args
 }
