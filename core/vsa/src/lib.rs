@@ -23,6 +23,7 @@
 //! | `layout` | the bytes on the disk, and which are refused |
 //! | `copies` | both copies: reading the better one, writing one after the other |
 //! | `map` | block of an area to block of the disk |
+//! | `ring` | the queue of a program to its area: codec and checks |
 //!
 //! # Invariants
 //! - **Disjoint**: no block belongs to two areas, or to an area and the catalogue. Decoding checks it,
@@ -56,6 +57,7 @@ mod extent;
 mod layout;
 mod map;
 mod planted;
+pub mod ring;
 mod space;
 #[cfg(test)]
 mod tests;

@@ -5,3 +5,4 @@ mod hostile;
 mod plain;
 mod planted;
 mod power;
+mod ring;
