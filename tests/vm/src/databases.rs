@@ -191,6 +191,7 @@ chown 65534:65534 /data
 if ! test -e /data/PG_VERSION; then
   $user $programs/initdb -D /data -U sietch -A trust
   echo 'host all all 0.0.0.0/0 trust' >> /data/pg_hba.conf
+  sync /data/pg_hba.conf
 fi
 exec $user $programs/postgres -D /data -h '*' -k /tmp
 ";
