@@ -10,7 +10,7 @@ use crate::build;
 use crate::bypass::{PROGRAM, operator_of, start};
 use crate::clients::together;
 use crate::exchanged::exchange;
-use crate::guest::Setup;
+use crate::guest::{Setup, write_file};
 use crate::link_counts::kstat;
 use crate::memcached;
 use crate::operator::Operator;
@@ -29,6 +29,14 @@ pub const TESTS: &[Test] = &[
     (
         "libsietch.so is exchanged under threads that have queues of their own",
         is_exchanged_under_threads,
+    ),
+    (
+        "threads of a program that has no right to further queues share the first, and are told so",
+        share_what_there_is,
+    ),
+    (
+        "Python's threads with an event loop each, and with a connection each, serve by libsietch.so",
+        serves_in_python,
     ),
     (
         "Redis by libsietch.so with threads that read and write for it serves a mixed load",
@@ -88,7 +96,11 @@ struct Peer(BufReader<TcpStream>);
 
 impl Peer {
     fn new() -> Result<Self, String> {
-        let stream = TcpStream::connect(ECHO).and_then(|stream| {
+        Self::at(ECHO)
+    }
+
+    fn at(address: SocketAddr) -> Result<Self, String> {
+        let stream = TcpStream::connect(address).and_then(|stream| {
             stream.set_read_timeout(Some(Duration::from_secs(30)))?;
             Ok(stream)
         });
@@ -181,6 +193,96 @@ fn is_exchanged_under_threads(setup: &Setup) -> Result<(), String> {
         is_shared_out(&mut shell)?;
     }
     shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn share_what_there_is(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup)?;
+    start(&mut shell, "thread_echo 3 65534", "serving")?;
+    let served = together(CLIENTS, |number| talks(number, ROUNDS));
+    served.map_err(|why| shell.guest.explain(&why))?;
+    let said = shell.ask("cat /tmp/said")?;
+    if said.matches("share 1 of its queues").count() != 1 {
+        return Err(format!("it is not told once: {said}"));
+    }
+    shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+/// Echo servers of lines: threads with an event loop each on port 7, a thread for each connection on port 8.
+const SERVERS: &str = r#"
+import asyncio, socket, socketserver, threading
+
+async def echo(reader, writer):
+    while line := await reader.readline():
+        writer.write(line)
+        await writer.drain()
+    writer.close()
+
+# A loop forgets tasks that nobody else knows.
+tasks = set()
+
+async def serve(connection):
+    tasks.add(asyncio.current_task())
+    reader, writer = await asyncio.open_connection(sock=connection)
+    await echo(reader, writer)
+    tasks.discard(asyncio.current_task())
+
+def run(loop):
+    asyncio.set_event_loop(loop)
+    loop.run_forever()
+
+loops = [asyncio.new_event_loop() for _ in range(2)]
+for loop in loops:
+    threading.Thread(target=run, args=(loop,), daemon=True).start()
+
+class Lines(socketserver.StreamRequestHandler):
+    def handle(self):
+        for line in self.rfile:
+            self.wfile.write(line)
+
+class Server(socketserver.ThreadingTCPServer):
+    allow_reuse_address = True
+    daemon_threads = True
+    request_queue_size = 64
+
+blocking = Server(('', 8), Lines)
+threading.Thread(target=blocking.serve_forever, daemon=True).start()
+listener = socket.create_server(('', 7), backlog=64)
+print('serving', flush=True)
+turn = 0
+while True:
+    connection, _ = listener.accept()
+    connection.setblocking(False)
+    asyncio.run_coroutine_threadsafe(serve(connection), loops[turn % 2])
+    turn += 1
+"#;
+
+fn serves_in_python(setup: &Setup) -> Result<(), String> {
+    const PYTHON: &str = "/usr/bin/python3";
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let script = format!("{}:/servers.py", write_file("threads/servers.py", SERVERS)?);
+    let modules = build::python_library()?;
+    let kstat = format!("{}:/bin/kstat", build::tool("admin", "kstat")?.display());
+    let mut shell = operator_of(setup, "512M", &[PYTHON, &modules, &script, &kstat])?;
+    start(&mut shell, "python3 /servers.py", "serving")?;
+    let served = together(CLIENTS, |number| {
+        let address = (PROGRAM, 7 + (number % 2) as u16).into();
+        let mut kept = Peer::at(address)?;
+        for round in 0..20 {
+            kept.exchange(&format!("{number} {round}\n"))?;
+            Peer::at(address)?.exchange("once\n")?;
+        }
+        Ok(())
+    });
+    served.map_err(|why| shell.guest.explain(&why))?;
+    is_shared_out(&mut shell)?;
+    shell.ask("kill -9 $(pidof python3); wait $!")?;
     shell.leave().map(drop)
 }
 
