@@ -134,6 +134,8 @@ impl State {
         if let Some(host) = self.host() {
             host.share_with_child();
         }
+        // A thread that waits in accept or poll looks again, so that new peers still come to it.
+        self.bells.ring();
     }
 
     /// Has a thread wait for claims.
