@@ -3,8 +3,8 @@
 //! A set of the program's is two: its members that are ours are here, the others in the kernel's set of the
 //! same number. Who waits looks at both.
 
-use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use base::lock::{Family, Lock};
@@ -90,11 +90,15 @@ impl Waiters for Nobody {
     fn notify_observers(&self) {}
 }
 
+/// In a word of [`WatchSet::places`]: the bits of places, and one that was noted.
+const PLACES: u32 = 0xffff;
+const NOTED: u32 = 1 << 16;
+
 /// The part of an epoll set that is ours.
 pub struct WatchSet {
     set: Arc<Set<Sets>>,
-    /// A bit for each of the program's hosts that have, or had, a member.
-    places: AtomicU16,
+    /// A bit for each of the program's hosts that have, or had, a member, below a count of all that were noted.
+    places: AtomicU32,
     /// A connection was added.
     has_connections: AtomicBool,
     /// Who waits for it, by a number that is not zero.
@@ -107,7 +111,7 @@ impl WatchSet {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             set: Set::new(),
-            places: AtomicU16::new(0),
+            places: AtomicU32::new(0),
             has_connections: AtomicBool::new(false),
             waiter: AtomicUsize::new(0),
             pace: Pace::default(),
@@ -124,19 +128,31 @@ impl WatchSet {
     /// Which of the program's hosts may have members: a bit for each.
     #[inline]
     pub fn places(&self) -> u16 {
-        self.places.load(Acquire)
+        self.places.load(Acquire) as u16
     }
 
     /// This one may from now on.
     pub fn note_place(&self, place: u8) {
-        self.places.fetch_or(1 << place, AcqRel);
+        let noted = |places: u32| Some(places.wrapping_add(NOTED) | 1 << place);
+        // It is never refused.
+        self.places.fetch_update(AcqRel, Acquire, noted).ok();
     }
 
-    /// Looks anew which do. No member may move meanwhile; one that comes is noted after it is there.
+    /// Looks anew which do. No member may move meanwhile. One that comes is noted when it is there, so if none was noted since we
+    /// began to look we have seen all.
     pub fn find_places(&self) {
-        let mut places = 0;
-        self.set.members(|_, open, _| places |= 1 << open.place());
-        self.places.store(places, Release);
+        let mut before = self.places.load(Acquire);
+        loop {
+            let mut places = before & !PLACES;
+            self.set.members(|_, open, _| places |= 1 << open.place());
+            match self
+                .places
+                .compare_exchange(before, places, AcqRel, Acquire)
+            {
+                Ok(_) => return,
+                Err(now) => before = now,
+            }
+        }
     }
 
     /// Whether a connection was ever added, and it is settled who waits here.

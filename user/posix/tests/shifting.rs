@@ -99,6 +99,31 @@ fn its_sets_watch_it_where_it_is() {
 }
 
 #[test]
+fn who_looks_where_members_are_misses_none_that_comes_meanwhile() {
+    let mut program = Program::connected();
+    program.wire.connect(CLIENT + 10, SERVED + 10);
+    let server = program.server();
+    server.add_set(SET).unwrap();
+    let set = server.set(SET).unwrap();
+    let [moving, staying] = [SERVED, SERVED + 10].map(|number| server.socket(number).unwrap());
+    let watch = watch(Events::READABLE, Trigger::empty());
+    program.shift().unwrap();
+    assert_eq!((moving.place(), staying.place()), (1, 0));
+    for _ in 0..5000 {
+        set.add(SERVED, &moving, watch).unwrap();
+        set.add(SERVED + 10, &staying, watch).unwrap();
+        set.remove(SERVED + 10, &staying).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| set.find_places());
+            set.add(SERVED + 10, &staying, watch).unwrap();
+        });
+        assert_eq!(set.places(), 0b11);
+        set.remove(SERVED, &moving).unwrap();
+        set.remove(SERVED + 10, &staying).unwrap();
+    }
+}
+
+#[test]
 fn bytes_that_nobody_has_read_and_all_its_numbers_go_along() {
     let mut program = Program::connected();
     assert_eq!(send(program.wire.client(), CLIENT, b"unread"), Ok(6));
