@@ -176,3 +176,22 @@ fn what_was_let_go_still_reaches_its_peer_from_the_host_that_is_left() {
     program.wire.steps(10);
     assert_eq!(receive(program.wire.client(), CLIENT, 1).unwrap(), b"");
 }
+
+#[test]
+fn a_frame_that_comes_late_to_the_host_before_gets_no_answer_and_is_sent_again() {
+    let mut program = Program::connected();
+    assert_eq!(send(program.wire.client(), CLIENT, b"late"), Ok(4));
+    program.wire.client().flush();
+    let late = program.wire.sides[1].port.take_sent();
+    program.shift().unwrap();
+    let (at, left) = (now(&program.wire), &mut program.other);
+    for frame in late {
+        let exchange = left.host.station().io();
+        left.kernel.borrow_mut().deliver(exchange, &frame);
+    }
+    left.host.turn(at);
+    left.host.flush();
+    assert!(left.port.take_sent().is_empty());
+    let came = program.wire.until(|wire| receive(wire.server(), SERVED, 9));
+    assert_eq!(came.unwrap(), b"late");
+}

@@ -76,7 +76,8 @@ impl<L: Link> Host<L> {
         made.map(|_| id)
     }
 
-    /// The stack's socket ends without a word to its peer.
+    /// The stack's socket ends without a word to its peer. A frame that was on its way to this queue when the
+    /// flow went may still come: it is dropped without an answer, and the peer sends it again to where the socket is.
     fn leave(&mut self, open: &Open) {
         let id = open.id();
         if let Some(slot) = self.opens.get_mut(id.index()) {
@@ -84,15 +85,11 @@ impl<L: Link> Host<L> {
         }
         self.station.forget_plain(id);
         let (stack, world) = self.parts();
-        let ends = stack.local(id).ok().zip(stack.remote(id).ok());
         if stack.state(id).is_ok_and(|state| state.is_portable()) {
             // It can be, so it stands still.
             stack.freeze(world, id).ok();
         }
         stack.close(world, id).ok();
-        if let Some((local, remote)) = ends {
-            stack.refuse_departed(local, remote);
-        }
     }
 
     /// All sockets with their numbers.
