@@ -31,6 +31,8 @@ machines() {
         step "a minute under signals loses no byte, CPUs: $cpus" $vm_tests --cpus $cpus storm
         step "no call of thousands keeps the CPU, CPUs: $cpus" $vm_tests --cpus $cpus "no call keeps"
         step "much passes through a machine whole, CPUs: $cpus" $vm_tests --cpus $cpus "much passes"
+        step "what was promised outlives a power cut, CPUs: $cpus" \
+            $vm_tests --cpus $cpus "outlives a power cut"
         step "machines under KVM, CPUs: $cpus" $vm_tests --cpus $cpus "under KVM"
     done
     step "64 machines on a busy host keep time" $vm_tests --cpus 1 "clocks of machines"

@@ -361,6 +361,7 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
             bus: disk.bus,
             block_bytes: disk.block_bytes,
             bad_sector: disk.bad_sector,
+            record: disk.record.clone(),
         })
     };
     flags.disk.iter().map(disk).collect()

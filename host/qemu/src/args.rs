@@ -226,9 +226,17 @@ impl Machine {
 
     fn add_disk(&self, args: &mut Args, number: usize, disk: &Disk) {
         let path = escaped(&disk.file.to_string_lossy());
-        let file = match disk.bad_sector {
-            None => format!("file.driver=file,file.filename={path}"),
-            Some(sector) => {
+        let record = disk.record.as_ref();
+        let file = match (disk.bad_sector, record) {
+            (None, None) => format!("file.driver=file,file.filename={path}"),
+            (None, Some(record)) => {
+                let record = escaped(&record.to_string_lossy());
+                format!(
+                    "file.driver=blklogwrites,file.file.driver=file,file.file.filename={path},\
+                     file.log.driver=file,file.log.filename={record}"
+                )
+            }
+            (Some(sector), _) => {
                 let fault = |number: usize, event: &str| {
                     let fault = format!("file.inject-error.{number}");
                     format!(",{fault}.event={event},{fault}.sector={sector}")
@@ -470,6 +478,7 @@ mod tests {
             bus: crate::DiskBus::Virtio,
             block_bytes: None,
             bad_sector: Some(9),
+            record: None,
         };
         let machine = Machine {
             cpus: 3,
@@ -494,6 +503,7 @@ mod tests {
             bus: crate::DiskBus::Nvme,
             block_bytes: Some(4096),
             bad_sector: None,
+            record: None,
         };
         let machine = Machine {
             disks: vec![disk.clone(), disk],

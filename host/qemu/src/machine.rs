@@ -199,6 +199,8 @@ pub struct Disk {
     pub block_bytes: Option<u32>,
     /// For tests: a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
+    /// For tests: an empty file, where all writes and flushes are recorded as `dm-log-writes` does.
+    pub record: Option<PathBuf>,
 }
 
 /// How a machine reaches a disk.

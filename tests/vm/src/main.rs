@@ -85,6 +85,7 @@ mod perf;
 mod ping;
 mod ports;
 mod postgres;
+mod power_cuts;
 mod pressure;
 mod profile;
 mod python;
@@ -196,6 +197,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         ours(setup, nvme::TESTS),
         ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
+        ours(setup, once(setup, Cpus::Several, power_cuts::TESTS)),
         once(setup, Cpus::One, cards::TESTS),
         once(setup, Cpus::One, iommu::TESTS),
         once(setup, Cpus::Several, vfio::TESTS),

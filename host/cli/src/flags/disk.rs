@@ -20,6 +20,8 @@ pub struct DiskFlag {
     pub block_bytes: Option<u32>,
     /// For tests (`bad-sector=N`): a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
+    /// For tests (`record=FILE`): where all writes and flushes are recorded.
+    pub record: Option<PathBuf>,
 }
 
 impl FromStr for DiskFlag {
@@ -36,6 +38,7 @@ impl FromStr for DiskFlag {
             bus: DiskBus::Virtio,
             block_bytes: None,
             bad_sector: None,
+            record: None,
         };
         match words.all(|word| disk.set(word).is_some()) {
             true => Ok(disk),
@@ -55,6 +58,7 @@ impl DiskFlag {
             Some(("block", "512")) => self.block_bytes = Some(512),
             Some(("block", "4096")) => self.block_bytes = Some(4096),
             Some(("bad-sector", sector)) => self.bad_sector = Some(sector.parse().ok()?),
+            Some(("record", file)) => self.record = Some(file.into()),
             None if word == "ro" => self.read_only = true,
             _ => return None,
         }

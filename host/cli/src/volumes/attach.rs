@@ -233,6 +233,7 @@ fn raw_disk(file: &Path, access: Access) -> Disk {
         bus: DiskBus::Virtio,
         block_bytes: None,
         bad_sector: None,
+        record: None,
     }
 }
 

@@ -1,0 +1,89 @@
+"""Programs whose promises are marked on the disk: `power_cut.py MARKS ROUNDS`.
+
+The disk /dev/vda has ext4, and from byte MARKS on a place for marks. When something has been promised
+(fsync has returned, a transaction is committed, Redis has answered) a block is written there directly,
+so that whoever records the disk's writes knows what had been promised before which of them.
+"""
+import mmap, os, socket, sqlite3, subprocess, sys, time
+
+marks, rounds = int(sys.argv[1]), int(sys.argv[2])
+disk = os.open("/dev/vda", os.O_RDWR | os.O_DIRECT)
+block = mmap.mmap(-1, 4096)
+os.chdir("/mnt")
+
+
+def mark(program, number):
+    block[:512] = f"{program} {number}\n".encode().ljust(512, b"\0")
+    if os.pwritev(disk, [memoryview(block)[:512]], marks) != 512:
+        sys.exit("a mark is not written")
+
+
+def sync(path):
+    folder = os.open(path, os.O_RDONLY)
+    os.fsync(folder)
+    os.close(folder)
+
+
+def files():
+    os.mkdir("files")
+    sync(".")
+    for number in range(rounds * 3):
+        with open("files/new", "wb") as new:
+            new.write(f"file {number} of the power cut\n".encode() * (40 + number % 300))
+            new.flush()
+            os.fsync(new.fileno())
+        os.rename("files/new", f"files/{number % 8}")
+        sync("files")
+        mark("files", number)
+
+
+def lines():
+    log = os.open("lines", os.O_CREAT | os.O_WRONLY | os.O_APPEND)
+    sync(".")
+    for number in range(rounds * 3):
+        os.write(log, f"line {number} of many\n".encode())
+        os.fdatasync(log)
+        mark("lines", number)
+
+
+def database(journal):
+    db = sqlite3.connect(f"{journal}.db", isolation_level=None)
+    for pragma in f"journal_mode={journal}", "synchronous=full", "locking_mode=exclusive":
+        db.execute(f"pragma {pragma}")
+    db.execute("create table t(n integer primary key, v text)")
+    for number in range(rounds):
+        db.execute("begin")
+        for row in range(number * 3, number * 3 + 3):
+            db.execute("insert into t values(?, ?)", (row, f"row {row} " * 20))
+        db.execute("commit")
+        mark(journal, number)
+    db.close()
+
+
+def redis():
+    os.mkdir("redis")
+    server = subprocess.Popen(
+        ["redis-server", "--port", "0", "--unixsocket", "/tmp/redis", "--dir", "/mnt/redis"]
+        + ["--appendonly", "yes", "--appendfsync", "always", "--save", ""],
+        stdout=subprocess.DEVNULL,
+    )
+    client = socket.socket(socket.AF_UNIX)
+    while client.connect_ex("/tmp/redis"):
+        time.sleep(0.1)
+    answers = client.makefile("rb")
+    for number in range(rounds * 2):
+        client.sendall(f"SET key-{number} \"value of {number}\"\r\n".encode())
+        answer = answers.readline()
+        if answer != b"+OK\r\n":
+            sys.exit(f"Redis answers {answer}")
+        mark("redis", number)
+    server.kill()
+    server.wait()
+
+
+files()
+lines()
+database("delete")
+database("wal")
+redis()
+print("all is promised", flush=True)
