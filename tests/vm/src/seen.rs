@@ -252,7 +252,7 @@ fn captures_redis(setup: &Setup) -> Result<(), String> {
     let program = "redis-server --protected-mode no --save ''";
     bypass::start(&mut shell, program, "Ready to accept connections")?;
     begin_capture(&mut shell)?;
-    shell.ask("snoop -d vnic61 -c 2 -o /tmp/kept tcp port 6379 >/tmp/snoop 2>&1 & sleep 0.5")?;
+    shell.ask("snoop -d vnic61 -c 5 -o /tmp/kept tcp port 6379 >/tmp/snoop 2>&1 & sleep 0.5")?;
     let mut client = Redis::connect(SocketAddr::from((bypass::PROGRAM, PORT)))?;
     client.call(&["PING"])?;
     let frames = end_capture(&mut shell)?;
