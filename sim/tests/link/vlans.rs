@@ -193,6 +193,27 @@ fn a_random_address_is_a_local_station_after_its_prefix() {
     assert_eq!(mac, MacAddr([0x02, 0x08, 0x20, 0x66, 0x77, 0x88]));
 }
 
+#[test]
+fn random_bits_that_two_have_in_common_do_not_make_them_one_station() {
+    let mut lan = lan();
+    let mut made = ["vnic1", "vnic2", "vnic3"].map(|name| {
+        let spec = link::links::VnicSpec {
+            name,
+            over: lan.port,
+            mac: link::links::MacSource::Random {
+                prefix: link::links::RANDOM_PREFIX,
+                bits: 0x1122_3344_5566_7788,
+            },
+            vid: None,
+            rings: link::group::RingsWanted::Any,
+        };
+        let link = lan.links.create_vnic(&spec).expect("a VNIC");
+        lan.links.info(link).expect("there").mac
+    });
+    made.sort_unstable_by_key(|mac| mac.0);
+    assert!(made[0] != made[1] && made[1] != made[2]);
+}
+
 /// Section 2, check 7 (what is in memory; persistence is the shell's).
 #[test]
 fn a_property_that_is_refused_keeps_its_value() {

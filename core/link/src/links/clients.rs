@@ -17,11 +17,7 @@ impl Links {
         self.check_name(spec.name)?;
         let mac = match spec.mac {
             MacSource::Given(mac) => mac,
-            MacSource::Random { prefix, bits } => {
-                let [a, b, c] = prefix;
-                let [.., d, e, f] = bits.to_be_bytes();
-                MacAddr([a, b, c, d, e, f])
-            }
+            MacSource::Random { prefix, bits } => self.free_address(spec, prefix, bits),
         };
         if !mac.is_station() {
             return Err(LinkError::BadAddress);
@@ -131,6 +127,15 @@ impl Links {
         }
         self.publish(over);
         Ok(())
+    }
+
+    /// Two of some hundreds of VNICs draw the same three bytes now and then, so there are several to draw from
+    /// `bits`. If all are taken it is the last.
+    fn free_address(&self, spec: &VnicSpec<'_>, [a, b, c]: [u8; 3], bits: u64) -> MacAddr {
+        let [d, e, f, g, h, i, j, k] = bits.to_be_bytes();
+        let is_free = |mac: &MacAddr| self.check_address(spec.over, *mac, spec.vid).is_ok();
+        let drawn = [[i, j, k], [f, g, h], [d, e, g]].map(|[x, y, z]| MacAddr([a, b, c, x, y, z]));
+        drawn.into_iter().find(is_free).unwrap_or(drawn[2])
     }
 
     fn check_address(
