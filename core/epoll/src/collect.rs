@@ -62,16 +62,21 @@ impl<H: Host> Set<H> {
         self.ready.len() != 0
     }
 
-    /// Whether an entry is ready, for who watches this set; drops those that are not.
+    /// Whether an entry is ready, for who watches this set; drops those that are not. One that is stays on the list
+    /// meanwhile: of several who look at once none must find it empty, for nobody would wake who then sleeps.
     pub fn has_ready(&self) -> bool {
         for _ in 0..self.ready.len() {
-            let Some(entry) = self.ready.pop() else { break };
-            if entry.is_ready() {
+            let Some(entry) = self.ready.first() else {
+                break;
+            };
+            if entry.is_due() {
+                return true;
+            }
+            if self.ready.take_first(&entry) && entry.is_ready() {
+                // It came to be so between the two looks, and whoever made it so found it on the list.
                 if entry.mark() {
-                    self.ready.push(entry);
+                    self.queue(entry);
                 }
-                // One may have found the list empty meanwhile.
-                self.waiters.wake_one();
                 return true;
             }
         }

@@ -154,9 +154,18 @@ impl<H: Host> Entry<H> {
         self.look().is_some()
     }
 
-    /// What is true of what it watches for.
+    /// Whether there is something to report; it stays on the ready list.
+    pub(crate) fn is_due(&self) -> bool {
+        self.peek().is_some()
+    }
+
+    /// What is true of what it watches for, now that it is off the ready list.
     fn look(&self) -> Option<Report> {
         self.is_queued.swap(false);
+        self.peek()
+    }
+
+    fn peek(&self) -> Option<Report> {
         let open = self.open.upgrade()?;
         let (watch, epoch) = {
             let state = self.state.lock();

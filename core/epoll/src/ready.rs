@@ -64,4 +64,19 @@ impl<F: Family, E> Ready<F, E> {
         self.count.set(list.len());
         entry
     }
+
+    /// The first, which stays.
+    pub(crate) fn first(&self) -> Option<Arc<E>> {
+        self.list.lock().front().cloned()
+    }
+
+    /// Takes the first off if it is still `entry`.
+    pub(crate) fn take_first(&self, entry: &Arc<E>) -> bool {
+        let mut list = self.list.lock();
+        let is_first = list.front().is_some_and(|first| Arc::ptr_eq(first, entry));
+        let taken = is_first.then(|| list.pop_front());
+        self.count.set(list.len());
+        drop(list);
+        taken.is_some()
+    }
 }

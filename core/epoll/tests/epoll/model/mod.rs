@@ -179,6 +179,17 @@ fn who_waits_is_woken_though_another_polls_the_set() {
 }
 
 #[test]
+fn two_who_poll_a_set_both_find_it_ready() {
+    explore(|| {
+        let scene = Scene::new(Trigger::EDGE);
+        scene.change();
+        let other = start(&scene, |scene| scene.set.has_ready());
+        assert!(scene.set.has_ready());
+        assert!(other.join().expect("it ends"));
+    });
+}
+
+#[test]
 fn a_removed_watch_reports_nothing_afterwards() {
     explore(|| {
         let scene = Scene::new(LEVEL);
