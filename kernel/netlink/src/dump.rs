@@ -7,10 +7,10 @@ use core::sync::atomic::{AtomicU32, Ordering};
 
 use netlink::{Dump, Flags, Progress, Writer};
 
-use super::asked::Asked;
 use super::diag;
 use super::objects::{address, link, neighbour, route, rule};
 use super::protocol::Abi;
+use super::requester::Requester;
 use net::NetStack;
 
 /// Grows with each change that was told or made by a command; one for all stacks, as a dump that
@@ -58,11 +58,11 @@ pub(super) struct Dumping {
 
 impl Dumping {
     /// The answer to a request.
-    pub fn new(asked: &Asked<'_>, query: Query) -> Self {
+    pub fn new(requester: &Requester<'_>, query: Query) -> Self {
         Self {
-            dump: Dump::new(&asked.header, asked.endpoint.port()),
-            dialect: asked.endpoint.dialect,
-            stack: asked.stack().clone(),
+            dump: Dump::new(&requester.header, requester.endpoint.port()),
+            dialect: requester.endpoint.dialect,
+            stack: requester.stack().clone(),
             query,
             taken: 0,
             changes: changes(),

@@ -14,7 +14,7 @@
 //!
 //! ```text
 //! protocol, answer     what is spoken; bytes of answers, refusals
-//! endpoint, asked      whom an answer is for, with what waits there; a request
+//! endpoint, requester  whom an answer is for, with what waits there; a request
 //! objects, diag        what `ip` and `ss` can ask about
 //! dump, serve          answers of many messages; who does a request
 //! socket, changes      the sockets, as a program has them; what is news
@@ -39,13 +39,13 @@
 extern crate alloc;
 
 mod answer;
-mod asked;
 mod changes;
 mod diag;
 mod dump;
 mod endpoint;
 mod objects;
 mod protocol;
+mod requester;
 mod serve;
 mod socket;
 

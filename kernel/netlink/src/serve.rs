@@ -5,11 +5,11 @@ use netlink::{DiagRequest, Message, Object, Request, UnixRequest, Verb};
 use sync::Error;
 
 use super::answer::Refusal;
-use super::asked::Asked;
 use super::diag;
 use super::dump::{Dumping, Query};
 use super::objects::{address, link, neighbour, route, rule};
 use super::protocol::Protocol;
+use super::requester::Requester;
 
 /// How far a request is done.
 pub(super) enum Outcome {
@@ -19,35 +19,38 @@ pub(super) enum Outcome {
     Dump(Dumping),
 }
 
-/// Does what one message, which `asked` is, asks for.
-pub(super) fn request(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusal> {
-    match asked.endpoint.protocol {
-        Protocol::Route => configure(asked, message),
-        Protocol::SocketDiag => inspect(asked, message),
+/// Does what one message, which is `requester`'s, asks for.
+pub(super) fn request(
+    requester: &Requester<'_>,
+    message: &Message<'_>,
+) -> Result<Outcome, Refusal> {
+    match requester.endpoint.protocol {
+        Protocol::Route => configure(requester, message),
+        Protocol::SocketDiag => inspect(requester, message),
     }
 }
 
-fn inspect(asked: &Asked<'_>, message: &Message<'_>) -> Done {
+fn inspect(requester: &Requester<'_>, message: &Message<'_>) -> Done {
     if UnixRequest::is_meant(message) {
         let request = UnixRequest::parse(message)?;
         return match request.is_dump {
             true => Ok(dump(
-                asked,
+                requester,
                 Query::Unix(diag::unix::DumpFilter::of(&request)),
             )),
-            false => done(diag::unix::get(asked, &request)),
+            false => done(diag::unix::get(requester, &request)),
         };
     }
     let request = DiagRequest::parse(message)?;
     let wanted = diag::inet::DumpFilter::of(&request)?;
     match (request.is_destroy, request.is_dump) {
         (true, _) => Err(Error::Unsupported.into()),
-        (false, true) => Ok(dump(asked, Query::Inet(wanted))),
-        (false, false) => done(diag::inet::get(asked, &request, &wanted)),
+        (false, true) => Ok(dump(requester, Query::Inet(wanted))),
+        (false, false) => done(diag::inet::get(requester, &request, &wanted)),
     }
 }
 
-fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusal> {
+fn configure(requester: &Requester<'_>, message: &Message<'_>) -> Result<Outcome, Refusal> {
     let request = Request::parse(message)?;
     let is_change = !matches!(request.verb, Verb::Get | Verb::Dump);
     if is_change {
@@ -55,7 +58,7 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
     }
     match request.unread {
         // What is not understood would be left undone.
-        Some(error) if is_change || asked.is_strict() => {
+        Some(error) if is_change || requester.is_strict() => {
             let mut refusal = Refusal::from(error);
             refusal.text = Some("Unknown attribute");
             return Err(refusal);
@@ -63,11 +66,11 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
         _ => {}
     }
     let done = match request.object {
-        Object::Link(object) => about_link(asked, request.verb, &object),
-        Object::Address(object) => about_address(asked, request.verb, &object),
-        Object::Route(object) => about_route(asked, request.verb, &object),
-        Object::Neighbour(object) => about_neighbour(asked, request.verb, &object),
-        Object::Rule(object) => about_rule(asked, request.verb, &object),
+        Object::Link(object) => about_link(requester, request.verb, &object),
+        Object::Address(object) => about_address(requester, request.verb, &object),
+        Object::Route(object) => about_route(requester, request.verb, &object),
+        Object::Neighbour(object) => about_neighbour(requester, request.verb, &object),
+        Object::Rule(object) => about_rule(requester, request.verb, &object),
     };
     if is_change {
         net::look_for_changes();
@@ -77,64 +80,64 @@ fn configure(asked: &Asked<'_>, message: &Message<'_>) -> Result<Outcome, Refusa
 
 type Done = Result<Outcome, Refusal>;
 
-fn dump(asked: &Asked<'_>, query: Query) -> Outcome {
-    Outcome::Dump(Dumping::new(asked, query))
+fn dump(requester: &Requester<'_>, query: Query) -> Outcome {
+    Outcome::Dump(Dumping::new(requester, query))
 }
 
 fn done(result: Result<(), Refusal>) -> Done {
     result.map(|()| Outcome::Done)
 }
 
-fn about_link(asked: &Asked<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done {
+fn about_link(requester: &Requester<'_>, verb: Verb, object: &netlink::Link<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(dump(asked, Query::Links(link::DumpFilter::of(object)))),
-        Verb::Get => done(link::get(asked, object)),
-        Verb::New | Verb::Set => done(link::change(asked, object)),
+        Verb::Dump => Ok(dump(requester, Query::Links(link::DumpFilter::of(object)))),
+        Verb::Get => done(link::get(requester, object)),
+        Verb::New | Verb::Set => done(link::change(requester, object)),
         Verb::Delete => Err(Error::Unsupported.into()),
     }
 }
 
-fn about_address(asked: &Asked<'_>, verb: Verb, object: &netlink::Address<'_>) -> Done {
+fn about_address(requester: &Requester<'_>, verb: Verb, object: &netlink::Address<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = address::DumpFilter::of(object, asked.is_strict());
-            Ok(dump(asked, Query::Addresses(wanted)))
+            let wanted = address::DumpFilter::of(object, requester.is_strict());
+            Ok(dump(requester, Query::Addresses(wanted)))
         }
-        Verb::New => done(address::add(asked, object)),
-        Verb::Delete => done(address::remove(asked, object)),
+        Verb::New => done(address::add(requester, object)),
+        Verb::Delete => done(address::remove(requester, object)),
         Verb::Get | Verb::Set => Err(Error::Unsupported.into()),
     }
 }
 
-fn about_route(asked: &Asked<'_>, verb: Verb, object: &netlink::Route<'_>) -> Done {
+fn about_route(requester: &Requester<'_>, verb: Verb, object: &netlink::Route<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = route::DumpFilter::of(object, asked.is_strict());
-            Ok(dump(asked, Query::Routes(wanted)))
+            let wanted = route::DumpFilter::of(object, requester.is_strict());
+            Ok(dump(requester, Query::Routes(wanted)))
         }
-        Verb::Get => done(route::get(asked, object)),
-        Verb::New => done(route::add(asked, object)),
-        Verb::Delete => done(route::remove(asked, object)),
+        Verb::Get => done(route::get(requester, object)),
+        Verb::New => done(route::add(requester, object)),
+        Verb::Delete => done(route::remove(requester, object)),
         Verb::Set => Err(Error::Unsupported.into()),
     }
 }
 
-fn about_neighbour(asked: &Asked<'_>, verb: Verb, object: &netlink::Neighbour<'_>) -> Done {
+fn about_neighbour(requester: &Requester<'_>, verb: Verb, object: &netlink::Neighbour<'_>) -> Done {
     match verb {
         Verb::Dump => {
-            let wanted = neighbour::DumpFilter::of(object, asked.is_strict());
-            Ok(dump(asked, Query::Neighbours(wanted)))
+            let wanted = neighbour::DumpFilter::of(object, requester.is_strict());
+            Ok(dump(requester, Query::Neighbours(wanted)))
         }
-        Verb::Get => done(neighbour::get(asked, object)),
-        Verb::New => done(neighbour::add(asked, object)),
-        Verb::Delete => done(neighbour::remove(asked, object)),
+        Verb::Get => done(neighbour::get(requester, object)),
+        Verb::New => done(neighbour::add(requester, object)),
+        Verb::Delete => done(neighbour::remove(requester, object)),
         Verb::Set => Err(Error::Unsupported.into()),
     }
 }
 
-fn about_rule(asked: &Asked<'_>, verb: Verb, object: &netlink::Rule<'_>) -> Done {
+fn about_rule(requester: &Requester<'_>, verb: Verb, object: &netlink::Rule<'_>) -> Done {
     match verb {
-        Verb::Dump => Ok(dump(asked, Query::Rules(rule::DumpFilter::of(object)))),
+        Verb::Dump => Ok(dump(requester, Query::Rules(rule::DumpFilter::of(object)))),
         _ => Err(Refusal::new(Error::Unsupported, "The rules are fixed")),
     }
 }

@@ -75,7 +75,7 @@ fn pressure() -> Pressure {
         most: threshold(&SETTINGS.ratio, &SETTINGS.bytes),
     };
     limits.pressure(
-        memory::figures().dirty,
+        memory::counts().dirty,
         memory::available(),
         PAGE_BYTES as u64,
     )

@@ -23,7 +23,7 @@ static UNDER_WAY: AtomicI64 = AtomicI64::new(0);
 
 /// Pages of files, of the whole machine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Figures {
+pub struct PageCounts {
     /// All.
     pub pages: u64,
     /// Those that what is below has not got yet.
@@ -33,9 +33,9 @@ pub struct Figures {
 }
 
 /// How many there are now.
-pub fn figures() -> Figures {
+pub fn counts() -> PageCounts {
     let of = |count: &AtomicI64| count.load(Relaxed).max(0) as u64;
-    Figures {
+    PageCounts {
         pages: of(&PAGES),
         dirty: of(&DIRTY),
         under_way: of(&UNDER_WAY),
@@ -44,7 +44,7 @@ pub fn figures() -> Figures {
 
 /// Pages that there could be: what is free, and those that there are.
 pub(crate) fn available() -> u64 {
-    mach::mem::stats().free + figures().pages
+    mach::mem::stats().free + counts().pages
 }
 
 pub(crate) fn count_pages(change: i64) {

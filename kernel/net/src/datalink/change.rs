@@ -11,7 +11,7 @@ use linkctl::{Answer, Refusal, Request, Rights};
 use mach::sync::Spin;
 use sync::{Mutex, Result};
 
-use super::control::{self, Own, Shell, with_links};
+use super::control::{self, CardLink, Shell, with_links};
 use super::lanes::Lanes;
 use super::nic;
 use super::owner::{self, FrameOwner, Ownership};
@@ -113,7 +113,7 @@ fn vacate(name: &str, class: Class) {
 /// Brings lanes and NICs in step with the links; returns links that can have no interface.
 fn settle() -> Vec<LinkId> {
     let links: Vec<LinkInfo> = with_links(|links| links.iter().collect());
-    let own = control::own();
+    let own = control::card_link();
     if let Some(own) = own.filter(|own| !is_plain(own.link)) {
         add_lanes(own);
     }
@@ -186,7 +186,7 @@ fn is_plain(port: LinkId) -> bool {
 }
 
 /// Puts lanes beside the card, one for each pair of queues, unless they are there already.
-fn add_lanes(own: Own) {
+fn add_lanes(own: CardLink) {
     let there = lanes_of(own.link);
     let is_missing = |ring: &u16| there.iter().all(|lanes| lanes.ring() != Some(*ring));
     for ring in (0..stack::first().count()).filter(is_missing) {
@@ -196,7 +196,7 @@ fn add_lanes(own: Own) {
 }
 
 /// Takes the card's lanes away. One in which frames wait stays until the next change.
-fn remove_lanes(own: Own) {
+fn remove_lanes(own: CardLink) {
     for lanes in &lanes_of(own.link) {
         if lanes.remove() {
             PORTS.lock().retain(|other| !Arc::ptr_eq(other, lanes));

@@ -31,12 +31,12 @@ static LINKS: Spin<Option<Control>> = Spin::new(None);
 
 struct Control {
     links: Links,
-    card: Option<Own>,
+    card: Option<CardLink>,
 }
 
 /// The card's own link.
 #[derive(Clone, Copy)]
-pub(super) struct Own {
+pub(super) struct CardLink {
     pub link: LinkId,
     /// The hold that the card's stack has on it.
     pub stream: StreamId,
@@ -48,7 +48,7 @@ pub(super) fn with_links<R>(act: impl FnOnce(&mut Links) -> R) -> R {
 }
 
 /// The card's own link, if there is a card.
-pub(super) fn own() -> Option<Own> {
+pub(super) fn card_link() -> Option<CardLink> {
     LINKS.lock().get_or_insert_with(Control::new).card
 }
 
@@ -60,7 +60,7 @@ impl Control {
     }
 }
 
-fn attach(links: &mut Links) -> Option<Own> {
+fn attach(links: &mut Links) -> Option<CardLink> {
     let of = stack::first().interface(CARD)?;
     let nic = Card {
         mac: of.mac,
@@ -72,7 +72,7 @@ fn attach(links: &mut Links) -> Option<Own> {
         .ok()?;
     let stream = open(links, link).ok()?;
     links.set_up(link, true).ok()?;
-    Some(Own { link, stream })
+    Some(CardLink { link, stream })
 }
 
 /// A stack's hold on a link: it takes IP, and chooses among groups itself.
@@ -203,7 +203,7 @@ impl linkctl::Shell for Shell {
             return Vec::new();
         };
         let first = stack::first();
-        match own().is_some_and(|own| own.link == link) {
+        match card_link().is_some_and(|card| card.link == link) {
             true => first.taken(0..first.count()),
             false => nic::taken(link),
         }
@@ -212,7 +212,7 @@ impl linkctl::Shell for Shell {
     /// A NIC sends by one, so that its frames keep their order.
     fn tx_rings(&mut self, link: &str, all: u16) -> u16 {
         let link = with_links(|links| links.find(link));
-        match link.is_some() && link == own().map(|own| own.link) {
+        match link.is_some() && link == card_link().map(|card| card.link) {
             true => all,
             false => 1,
         }

@@ -37,7 +37,7 @@ use super::lanes::Lanes;
 use super::nic_port::NicPort;
 use super::onlooker::Onlooker;
 use super::owner::{Doorbell, FrameOwner, OwnedLink};
-use super::queues::{Admits, Gets, Left, Owner, Owners, Shared};
+use super::queues::{Admits, Departure, Gets, Owner, Owners, Shared};
 use crate::device::batch_end::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -108,9 +108,9 @@ impl Nic {
 
     /// Goes to the first stack, because its own has ended; once, whoever notices. Without memory it
     /// stays out of reach.
-    fn come_home(self: &Arc<Self>) {
+    fn return_to_first_stack(self: &Arc<Self>) {
         let left = core::mem::take(&mut *self.home.lock());
-        self.expropriate();
+        self.revoke_owners();
         self.inbox.clear();
         self.left.clear();
         self.listen_to_all(false);
@@ -194,7 +194,7 @@ impl Station for Nic {
         }
         let home = self.home.lock().clone();
         let Some(of) = home.stack.upgrade() else {
-            return self.come_home();
+            return self.return_to_first_stack();
         };
         let Some(mut shard) = LockedShard::new(&of, home.shard) else {
             return;
@@ -291,12 +291,12 @@ impl Nic {
     /// has moved, has not.
     pub fn disown(self: &Arc<Self>, queue: u16, old: &Arc<dyn FrameOwner>) {
         match self.owners.remove(queue, old) {
-            Left::Nothing => {}
-            Left::Others => {
+            Departure::NotAnOwner => {}
+            Departure::OthersRemain => {
                 self.take_all(self.owners.takes_all());
                 self.wait();
             }
-            Left::Nobody => {
+            Departure::Last => {
                 self.take_all(false);
                 self.wait();
             }
@@ -328,7 +328,7 @@ impl Nic {
     }
 
     /// Its owners, if it has any, lose the link.
-    fn expropriate(&self) {
+    fn revoke_owners(&self) {
         self.filters.revoke_all();
         if self.owners.is_owned() {
             self.take_all(false);
@@ -534,7 +534,7 @@ pub(super) fn remove(link: LinkId) {
     let lanes = nic.lanes.iter();
     lanes.for_each(|lanes| lanes.lead_no_more_to(nic.stream));
     nic.leave();
-    nic.expropriate();
+    nic.revoke_owners();
     // The link may be gone already.
     let _ = with_links(|links| links.close(nic.stream));
 }
@@ -552,7 +552,7 @@ pub(super) fn find(of: &Arc<NetStack>, number: u32) -> Option<Arc<Nic>> {
 /// more, in which case it stays; `OutOfMemory`.
 pub(super) fn move_to(from: &Arc<NetStack>, number: u32, to: &Arc<NetStack>) -> Result<()> {
     let nic = find(from, number).ok_or(Error::Unsupported)?;
-    nic.expropriate();
+    nic.revoke_owners();
     nic.leave();
     let moved = nic.settle(to);
     if moved.is_err() {

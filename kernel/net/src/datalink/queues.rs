@@ -52,13 +52,13 @@ pub(super) enum Owner {
 
 /// What an owner's leaving means for the link.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Left {
+pub(super) enum Departure {
     /// It did not have the link any more.
-    Nothing,
+    NotAnOwner,
     /// Others have it.
-    Others,
+    OthersRemain,
     /// Its frames are the stack's again.
-    Nobody,
+    Last,
 }
 
 impl Owners {
@@ -167,16 +167,16 @@ impl Owners {
     }
 
     /// Takes a queue from an owner, if it still has it.
-    pub fn remove(&self, queue: u16, old: &Arc<dyn FrameOwner>) -> Left {
+    pub fn remove(&self, queue: u16, old: &Arc<dyn FrameOwner>) -> Departure {
         let mut now = self.now.lock();
         let left = match &*now {
-            Owner::Stack => Left::Nothing,
-            Owner::Alone(_, owner) if Arc::ptr_eq(owner, old) => Left::Nobody,
-            Owner::Alone(..) => Left::Nothing,
+            Owner::Stack => Departure::NotAnOwner,
+            Owner::Alone(_, owner) if Arc::ptr_eq(owner, old) => Departure::Last,
+            Owner::Alone(..) => Departure::NotAnOwner,
             Owner::Shared(shared) => shared.leave(queue, old),
         };
         let gone = match left {
-            Left::Nobody => self.take_locked(&mut now),
+            Departure::Last => self.take_locked(&mut now),
             _ => Owner::Stack,
         };
         drop(now);
@@ -367,21 +367,21 @@ impl Shared {
         counts.map_or(0, |counts| counts.get(Steered::Filter))
     }
 
-    fn leave(&self, number: u16, old: &Arc<dyn FrameOwner>) -> Left {
+    fn leave(&self, number: u16, old: &Arc<dyn FrameOwner>) -> Departure {
         let mut sorting = self.0.lock();
         let Sorting { steering, queues } = &mut *sorting;
         let place = queues.get_mut(usize::from(number));
         let gone = place.and_then(|place| place.take_if(|it| Arc::ptr_eq(&it.owner, old)));
         if gone.is_none() {
-            return Left::Nothing;
+            return Departure::NotAnOwner;
         }
         steering.leave(number);
         let is_empty = queues.iter().all(Option::is_none);
         drop(sorting);
         drop(gone);
         match is_empty {
-            true => Left::Nobody,
-            false => Left::Others,
+            true => Departure::Last,
+            false => Departure::OthersRemain,
         }
     }
 

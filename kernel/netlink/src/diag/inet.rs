@@ -13,9 +13,9 @@ use netlink::{
 use sync::Error;
 
 use crate::answer::Refusal;
-use crate::asked::Asked;
 use crate::objects::address::is_family;
 use crate::protocol::Abi;
+use crate::requester::Requester;
 use inet_sockets::{InetSocket, Position, Sockets};
 use net::NetStack;
 
@@ -201,7 +201,7 @@ impl Emit for Answer {
 
 /// Shows the one socket that the request names by its ends.
 pub(crate) fn get(
-    asked: &Asked<'_>,
+    requester: &Requester<'_>,
     request: &DiagRequest<'_>,
     wanted: &DumpFilter,
 ) -> Result<(), Refusal> {
@@ -213,8 +213,9 @@ pub(crate) fn get(
             && (found.local, found.remote) == (request.id.local, request.id.remote)
             && is_cookie
     };
-    let mut all = Sockets::from(asked.stack().clone(), Position::START).map(|(_, socket)| socket);
+    let mut all =
+        Sockets::from(requester.stack().clone(), Position::START).map(|(_, socket)| socket);
     let socket = all.find(is_meant).ok_or(Error::NotFound)?;
-    let answer = wanted.answer(socket, asked.endpoint.dialect);
-    Ok(asked.answer(&answer)?)
+    let answer = wanted.answer(socket, requester.endpoint.dialect);
+    Ok(requester.answer(&answer)?)
 }

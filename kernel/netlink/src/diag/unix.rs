@@ -7,7 +7,7 @@ use netlink::{Body, Dump, Emit, Progress, UnixRequest, UnixSocket, Writer};
 use sync::Error;
 
 use crate::answer::Refusal;
-use crate::asked::Asked;
+use crate::requester::Requester;
 use sockets::{UnixFacts, next_unix_socket};
 use vfs::socket::{SocketType, UnixAddress};
 
@@ -101,9 +101,9 @@ impl Emit for Answer {
 }
 
 /// Shows the one socket that the request names by its number.
-pub(crate) fn get(asked: &Asked<'_>, request: &UnixRequest) -> Result<(), Refusal> {
+pub(crate) fn get(requester: &Requester<'_>, request: &UnixRequest) -> Result<(), Refusal> {
     let before = u64::from(request.inode).saturating_sub(1);
     let found = next_unix_socket(before).filter(|facts| facts.number == u64::from(request.inode));
     let answer = Answer::new(found.ok_or(Error::NotFound)?, *request);
-    Ok(asked.answer(&answer)?)
+    Ok(requester.answer(&answer)?)
 }

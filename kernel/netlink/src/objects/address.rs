@@ -8,7 +8,7 @@ use netlink::{Dump, Flags, Progress, Writer};
 use sync::Error;
 
 use crate::answer::Refusal;
-use crate::asked::Asked;
+use crate::requester::Requester;
 use net::plan::{self, Address};
 use net::{Interface, NetStack};
 
@@ -139,11 +139,11 @@ fn parse(stack: &NetStack, object: &netlink::Address<'_>) -> Result<(u32, IpAddr
 }
 
 /// Gives a link an address; one that it has already is no error if it may be replaced.
-pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn add(requester: &Requester<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let (link, ip) = parse(stack, object)?;
     match plan::add_address(stack, link, ip, object.prefix_len) {
-        Err(Error::Exists) if asked.has(Flags::REPLACE) => Ok(()),
+        Err(Error::Exists) if requester.has(Flags::REPLACE) => Ok(()),
         Err(Error::NoBuffers) => Err(Refusal::new(
             Error::NoBuffers,
             "The link has as many addresses as it can have",
@@ -153,8 +153,11 @@ pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<()
 }
 
 /// Takes an address away.
-pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Address<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn remove(
+    requester: &Requester<'_>,
+    object: &netlink::Address<'_>,
+) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_address(stack, link, ip)?)
 }

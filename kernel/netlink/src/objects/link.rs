@@ -11,7 +11,7 @@ use netlink::{Dump, Link, Progress, Statistics, Writer};
 use sync::Error;
 
 use crate::answer::Refusal;
-use crate::asked::Asked;
+use crate::requester::Requester;
 use net::{Interface, InterfaceFlags, LOOPBACK, NetStack, Traffic};
 use task::namespaces::{self, Namespace};
 
@@ -110,10 +110,10 @@ fn find(stack: &NetStack, object: &Link<'_>) -> Result<Interface, Error> {
 }
 
 /// Shows one link.
-pub(crate) fn get(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn get(requester: &Requester<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let found = find(stack, object)?;
-    Ok(asked.answer(&message(stack, &found))?)
+    Ok(requester.answer(&message(stack, &found))?)
 }
 
 /// The stack into which a command moves a link; `None` if it stays.
@@ -139,11 +139,11 @@ fn moved_to(object: &Link<'_>) -> Result<Option<Arc<NetStack>>, Error> {
 
 /// Moves a link into another stack, sets what can be set, or takes a command that asks for nothing
 /// but what is so already.
-pub(crate) fn change(asked: &Asked<'_>, object: &Link<'_>) -> Result<(), Refusal> {
+pub(crate) fn change(requester: &Requester<'_>, object: &Link<'_>) -> Result<(), Refusal> {
     if object.kind.is_some() {
         return Err(Refusal::new(Error::Unsupported, "Unknown device type"));
     }
-    let stack = asked.stack();
+    let stack = requester.stack();
     let found = find(stack, object)?;
     if let Some(to) = moved_to(object)? {
         return match Arc::ptr_eq(stack, &to) {

@@ -8,7 +8,7 @@ use sync::Error;
 
 use super::address::{family_of, is_family, link_of};
 use crate::answer::Refusal;
-use crate::asked::Asked;
+use crate::requester::Requester;
 use net::plan::{self, Neighbour};
 use net::{LOOPBACK, NetStack};
 
@@ -86,13 +86,16 @@ impl DumpFilter {
 }
 
 /// Shows one neighbour.
-pub(crate) fn get(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let all = plan::neighbours(asked.stack());
+pub(crate) fn get(
+    requester: &Requester<'_>,
+    object: &netlink::Neighbour<'_>,
+) -> Result<(), Refusal> {
+    let all = plan::neighbours(requester.stack());
     let is_meant = |neighbour: &&Neighbour| {
         Some(neighbour.ip) == object.address && neighbour.interface == object.link
     };
     let found = all.iter().find(is_meant).ok_or(Error::NotFound)?;
-    Ok(asked.answer(&message(found))?)
+    Ok(requester.answer(&message(found))?)
 }
 
 /// The interface and the address that a command means.
@@ -107,12 +110,15 @@ fn parse(stack: &NetStack, object: &netlink::Neighbour<'_>) -> Result<(u32, IpAd
 }
 
 /// Sets one, for good: what is set is not asked for.
-pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn add(
+    requester: &Requester<'_>,
+    object: &netlink::Neighbour<'_>,
+) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let (link, ip) = parse(stack, object)?;
     let is_same = |known: &Neighbour| (known.interface, known.ip) == (link, ip);
     let is_known = plan::neighbours(stack).iter().any(is_same);
-    if is_known && asked.has(Flags::EXCLUSIVE) {
+    if is_known && requester.has(Flags::EXCLUSIVE) {
         return Err(Error::Exists.into());
     }
     let station = object.link_address.and_then(|bytes| bytes.try_into().ok());
@@ -126,8 +132,11 @@ pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<
 }
 
 /// Forgets one; the next packet to it asks anew.
-pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Neighbour<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn remove(
+    requester: &Requester<'_>,
+    object: &netlink::Neighbour<'_>,
+) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let (link, ip) = parse(stack, object)?;
     Ok(plan::remove_neighbour(stack, link, ip)?)
 }

@@ -7,7 +7,7 @@ use sync::Error;
 
 use super::address::{EVERYWHERE, HOST, LINK, family_of, is_family, link_of};
 use crate::answer::Refusal;
-use crate::asked::Asked;
+use crate::requester::Requester;
 use net::plan::{self, Route, RouteKind, RouteOrigin};
 use net::{CARD, NetStack};
 
@@ -118,9 +118,9 @@ impl DumpFilter {
 }
 
 /// Shows where a packet would go.
-pub(crate) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+pub(crate) fn get(requester: &Requester<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
     let to = object.destination.ok_or(Error::Invalid)?;
-    let way = plan::way_to(asked.stack(), to)?;
+    let way = plan::way_to(requester.stack(), to)?;
     let answer = netlink::Route {
         scope: EVERYWHERE,
         flags: CLONED,
@@ -129,7 +129,7 @@ pub(crate) fn get(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), 
         user: object.user,
         ..message(&way)
     };
-    Ok(asked.answer(&answer)?)
+    Ok(requester.answer(&answer)?)
 }
 
 /// The route that a command means, if it is one that the stack can have.
@@ -160,14 +160,17 @@ fn parse(stack: &NetStack, object: &netlink::Route<'_>) -> Result<Route, Refusal
 }
 
 /// Sets a route.
-pub(crate) fn add(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn add(requester: &Requester<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
+    let stack = requester.stack();
     let new = parse(stack, object)?;
-    Ok(plan::add_route(stack, &new, asked.has(Flags::REPLACE))?)
+    Ok(plan::add_route(stack, &new, requester.has(Flags::REPLACE))?)
 }
 
 /// Takes a route away.
-pub(crate) fn remove(asked: &Asked<'_>, object: &netlink::Route<'_>) -> Result<(), Refusal> {
-    let stack = asked.stack();
+pub(crate) fn remove(
+    requester: &Requester<'_>,
+    object: &netlink::Route<'_>,
+) -> Result<(), Refusal> {
+    let stack = requester.stack();
     Ok(plan::remove_route(stack, &parse(stack, object)?)?)
 }

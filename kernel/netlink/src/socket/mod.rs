@@ -15,11 +15,11 @@ use sync::{Error, Mutex, Result};
 use task::current;
 
 use crate::answer::Refusal;
-use crate::asked::Asked;
 use crate::changes;
 use crate::dump::Dumping;
 use crate::endpoint::Endpoint;
 use crate::protocol::{Abi, Protocol};
+use crate::requester::Requester;
 use crate::serve::{self, Outcome};
 use registry::Listed;
 use sockets::Held;
@@ -92,17 +92,17 @@ impl NetlinkSocket {
     fn obey(&self, datagram: &[u8]) {
         let requests = Messages::new(datagram);
         for message in requests.filter(|message| message.header().flags.any(Flags::REQUEST)) {
-            let asked = Asked {
+            let requester = Requester {
                 endpoint: &self.endpoint,
                 header: message.header(),
             };
-            let done = match asked.header.kind {
+            let done = match requester.header.kind {
                 ..CONTROL_MAX => Ok(Outcome::Done),
-                _ => serve::request(&asked, &message),
+                _ => serve::request(&requester, &message),
             };
             match done.and_then(|outcome| self.carry_out(outcome)) {
-                Ok(is_done) if !is_done || !asked.has(Flags::ACK) => {}
-                done => asked.acknowledge(&message, done.err()),
+                Ok(is_done) if !is_done || !requester.has(Flags::ACK) => {}
+                done => requester.acknowledge(&message, done.err()),
             }
         }
     }

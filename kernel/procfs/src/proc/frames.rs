@@ -73,7 +73,7 @@ pub(super) fn events(text: &mut Text) -> Result {
         [sums[0] + quick, sums[1] + slow]
     });
     let page = PAGE_BYTES as u64;
-    let files = kernel_pagecache::figures();
+    let files = kernel_pagecache::counts();
     for (name, count) in [
         ("nr_file_pages", files.pages),
         ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),

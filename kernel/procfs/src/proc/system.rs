@@ -42,7 +42,7 @@ fn meminfo(text: &mut Text) -> Result {
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_bytes() / 1024;
     let shared = kib(mm::page_count());
-    let files = kernel_pagecache::figures();
+    let files = kernel_pagecache::counts();
     let cached = kib(files.pages);
     let clean = kib(files.pages.saturating_sub(files.dirty));
     let kernel_stacks = thread_count() as u64 * (mach::task::STACK_BYTES as u64 / 1024);

@@ -14,12 +14,12 @@ use vfs::socket::OptionName;
 const ACK_BYTES: usize = 512;
 
 /// See the module.
-pub(super) struct Asked<'a> {
+pub(super) struct Requester<'a> {
     pub endpoint: &'a Endpoint,
     pub header: Header,
 }
 
-impl Asked<'_> {
+impl Requester<'_> {
     /// The stack that is asked about.
     pub fn stack(&self) -> &Arc<NetStack> {
         &self.endpoint.stack
