@@ -58,6 +58,7 @@ mod queue;
 mod readiness;
 mod socket;
 mod station;
+pub mod storage;
 mod world;
 
 pub use config::{Address, NoAddress, QUEUES, QueueConfig};

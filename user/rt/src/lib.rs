@@ -26,12 +26,15 @@
 //! - **Kept:** while the kernel may write to a chunk the exchange keeps the chunk's only `Mbuf`, and while it may
 //!   read a frame one that counts in the block. What the kernel writes begins
 //!   [`FRAME_HEADROOM`](xdp::FRAME_HEADROOM) bytes into a chunk, so never in a header.
+//! - **Apart:** buffers of block memory have pages of their own; a range of pages is a buffer's or free, never both. What a device
+//!   may write to is nobody's buffer: who gave it away gets it back when the device is done with it.
 //! - **Words:** ring memory is reached by raw pointers only, within its bounds, and its words by atomics.
 //!
 //! # Not here
 //! Protocols and the event loop (`sietch-io`). Programs that fork keep the socket in both processes, but the
 //! chunks are the parent's alone and are not mapped in the child: it must not touch the queue.
 
+mod blocks;
 mod card;
 mod clock;
 mod exchange;
@@ -48,6 +51,7 @@ mod umem;
 pub mod vfio;
 mod wait;
 
+pub use blocks::{BlockMemory, Buffer};
 pub use card::Card;
 pub use clock::Clock;
 pub use exchange::{Count, Counts, Exchange, Rings};

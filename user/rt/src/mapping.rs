@@ -15,6 +15,8 @@ pub(crate) struct Mapping {
 
 // SAFETY: the pages are the mapping's alone (Mapped), whichever thread has it.
 unsafe impl Send for Mapping {}
+// SAFETY: whoever shares it learns where it lies and how long it is, and no more.
+unsafe impl Sync for Mapping {}
 
 impl Mapping {
     /// Fresh memory, zeroed. A child of a fork does not get it: it could not use it, and copies of pinned pages would be

@@ -1,0 +1,103 @@
+//! Blocks that a program owns: a queue to them, whoever drives the disk.
+//!
+//! # Problem
+//! A log or a tree on blocks wants many requests under way, no call for each, and no copy. Where the blocks are (an area of a
+//! disk that the kernel translates, a function of the disk itself, a file of another system) is not its business.
+//!
+//! # Idea
+//! A [`BlockQueue`] takes requests and gives completions, in any order. A [`Buffer`] moves into a request and comes
+//! back with its completion: what a device may write is never seen by safe code.
+//!
+//! ```no_run
+//! use sietch_io::storage::{BlockQueue, Operation, Outcome, Request};
+//! fn read_first(queue: &mut dyn BlockQueue) -> std::io::Result<Vec<u8>> {
+//!     let block = queue.geometry().block_bytes as usize;
+//!     let buffer = queue.buffer(block).ok_or(std::io::ErrorKind::OutOfMemory)?;
+//!     let request = Request { operation: Operation::Read, first: 0, count: 1, buffer: Some(buffer), cookie: 7 };
+//!     queue.submit(request).map_err(|_| std::io::ErrorKind::WouldBlock)?;
+//!     queue.kick();
+//!     loop {
+//!         match queue.poll() {
+//!             Some(done) if done.outcome == Outcome::Done => return Ok(done.buffer.unwrap().to_vec()),
+//!             Some(_) => return Err(std::io::ErrorKind::Other.into()),
+//!             None => queue.wait(None)?,
+//!         }
+//!     }
+//! }
+//! ```
+//!
+//! # Order
+//! Requests under way are in no order. A [`Operation::Flush`] covers the writes whose completions were *taken*
+//! before it was submitted, and no others (`core/block`, `order`).
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::time::Duration;
+
+pub use rt::{BlockMemory, Buffer};
+pub use vsa::ring::{Operation, Outcome};
+
+/// How many blocks, and how long each is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry {
+    /// Blocks in all.
+    pub blocks: u64,
+    /// Bytes of a block: a power of two from 512 to 4096.
+    pub block_bytes: u32,
+}
+
+/// What is to be done.
+#[derive(Debug)]
+pub struct Request {
+    /// What.
+    pub operation: Operation,
+    /// The first block; 0 for a flush.
+    pub first: u64,
+    /// How many blocks; 0 for a flush.
+    pub count: u64,
+    /// Memory of the queue's for at least as many blocks; `None` for what moves nothing.
+    pub buffer: Option<Buffer>,
+    /// Comes back with the completion.
+    pub cookie: u64,
+}
+
+/// A request that is over.
+#[derive(Debug)]
+pub struct Completion {
+    /// The request's.
+    pub cookie: u64,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The request's.
+    pub buffer: Option<Buffer>,
+}
+
+/// A queue to blocks that only its holder reaches.
+pub trait BlockQueue {
+    /// How many blocks there are, as of now.
+    fn geometry(&self) -> Geometry;
+
+    /// Memory that the device reaches, whole blocks; `None` if there is no more of it. It holds what was there before.
+    fn buffer(&mut self, bytes: usize) -> Option<Buffer>;
+
+    /// Takes a request; it comes back if as many as possible are under way. A request that cannot be (blocks that are not
+    /// there, a buffer that is too short or another queue's) is taken, and its completion says so.
+    fn submit(&mut self, request: Request) -> Result<(), Request>;
+
+    /// What was submitted becomes known to who drives the device. No call while that is awake.
+    fn kick(&mut self);
+
+    /// Takes a completion, if one is there.
+    fn poll(&mut self) -> Option<Completion>;
+
+    /// Waits until a completion is there, or for so long; a signal ends the wait. It may come back without.
+    ///
+    /// Errors: the blocks were taken away for good, and nothing is under way.
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;
+
+    /// What can be read when completions are there, for epoll: after [`arm`](Self::arm) said that none is.
+    fn doorbell(&self) -> BorrowedFd<'_>;
+
+    /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
+    fn arm(&mut self) -> bool;
+}
