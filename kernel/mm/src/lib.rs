@@ -5,6 +5,7 @@
 //! - [`garbage`]: pages that nobody needs any more, given back some at a time
 //! - [`space`]: address spaces, areas, memory objects, faults
 //! - [`pinned`]: pages that are kept for devices and rings, counted
+//! - [`shared_pages`]: memory in which the kernel and a program both work
 //! - [`reclaim`]: what happens when memory runs out
 //! - [`user`]: the only door to the running program's memory
 //! - [`io`]: where bytes of a read go, and where bytes of a write come from
@@ -28,6 +29,7 @@ pub mod io;
 pub mod pinned;
 pub mod reclaim;
 pub mod refusal;
+pub mod shared_pages;
 pub mod space;
 pub mod user;
 

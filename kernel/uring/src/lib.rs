@@ -35,7 +35,6 @@ mod cancel;
 mod direct;
 mod finish;
 mod no_wait;
-mod pages;
 mod poll;
 mod registered;
 mod request;

@@ -8,6 +8,7 @@ use core::ops::Range;
 use base::SharedMemory;
 use mach::mem::fallible;
 use mach::sync::Spin;
+use mm::shared_pages::{PageBudget, SharedPages};
 use mm::{MemoryObject, Window};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Mutex, Result, WaitQueue};
@@ -15,7 +16,6 @@ use uring::{CompletionQueue, Counted, Drain, Geometry, SubmissionQueue};
 use vfs::file::{File, OpenFile};
 
 use crate::abi::Abi;
-use crate::pages::Pages;
 use crate::registered::Registered;
 use crate::request::Request;
 
@@ -23,6 +23,10 @@ use crate::request::Request;
 const CQ_RING_OFFSET: u64 = 0x800_0000;
 /// Where mmap(2) finds the entries (IORING_OFF_SQES).
 pub const SQES_OFFSET: u64 = 0x1000_0000;
+/// What all rings may take together.
+static BUDGET: PageBudget = PageBudget::share_of_memory(16);
+/// What /proc/PID/maps calls a ring's memory.
+const LABEL: &str = "anon_inode:[io_uring]";
 
 /// How a ring is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -51,7 +55,7 @@ pub struct State {
 
 impl State {
     /// Whether somebody who waits has as many completions as he waits for.
-    pub fn is_enough(&self, rings: &Pages) -> bool {
+    pub fn is_enough(&self, rings: &SharedPages) -> bool {
         let is_there =
             || self.completions.ready(rings) >= self.wanted || self.completions.has_overflow();
         self.waiters != 0 && is_there()
@@ -61,9 +65,9 @@ impl State {
 /// A ring.
 pub struct Ring {
     /// The memory of both rings.
-    pub rings: Arc<Pages>,
+    pub rings: Arc<SharedPages>,
     /// The memory of the entries.
-    pub sqes: Arc<Pages>,
+    pub sqes: Arc<SharedPages>,
     /// How it was set up.
     pub setup: Setup,
     /// Who knows Linux's operations.
@@ -90,8 +94,8 @@ impl Ring {
     /// Errors: `OutOfMemory`.
     pub fn new(setup: Setup, abi: &'static dyn Abi) -> Result<Arc<Self>> {
         let geometry = setup.geometry;
-        let rings = Pages::new(geometry.ring_bytes())?;
-        let sqes = Pages::new(geometry.sqe_bytes())?;
+        let rings = SharedPages::new(geometry.ring_bytes(), &BUDGET, LABEL)?;
+        let sqes = SharedPages::new(geometry.sqe_bytes(), &BUDGET, LABEL)?;
         geometry.publish(&*rings);
         Ok(fallible::arc(Self {
             rings,

@@ -2,8 +2,8 @@
 
 use alloc::sync::Arc;
 
-use mach::mem::fallible;
-use sockets::ring_memory::{self, SharedPages};
+use mm::shared_pages::SharedPages;
+use sockets::ring_memory;
 use sync::{Error, Result};
 use xdp::{Entry, Geometry};
 
@@ -23,10 +23,7 @@ impl Ring {
     pub fn new(entries: i32, entry: Entry) -> Result<Self> {
         let entries = u32::try_from(entries).map_err(|_| Error::Invalid)?;
         let geometry = Geometry::check(entries, entry).ok_or(Error::Invalid)?;
-        if geometry.bytes() as u64 > ring_memory::bytes_left() {
-            return Err(Error::OutOfMemory);
-        }
-        let memory = fallible::arc(SharedPages::new(geometry.bytes())?)?;
+        let memory = ring_memory::allocate(geometry.bytes())?;
         Ok(Self { geometry, memory })
     }
 }

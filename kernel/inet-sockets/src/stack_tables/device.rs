@@ -26,7 +26,7 @@ use mach::mem::fallible;
 use mach::sync::Once;
 use mm::{MemoryObject, Window, user};
 use net::current_stack;
-use sockets::ring_memory::{self, SharedPages};
+use sockets::ring_memory;
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use task::current;
@@ -82,11 +82,8 @@ impl TableFile {
             return Err(Error::NoSuchDevice);
         }
         let bytes = StackTable::<()>::bytes(rows);
-        if bytes as u64 > ring_memory::bytes_left() {
-            return Err(Error::OutOfMemory);
-        }
         let table = fallible::arc(Published {
-            memory: fallible::arc(SharedPages::new(bytes)?)?,
+            memory: ring_memory::allocate(bytes)?,
             rows,
             address,
             link,

@@ -13,7 +13,7 @@ use super::drops::{self, DropReason};
 use super::queue::{Packet, Queue};
 use super::ring::{Layout, MappedRing};
 use super::tap::{Entry, PACKET_OUTGOING};
-use sockets::ring_memory::SharedPages;
+use mm::shared_pages::SharedPages;
 use sockets::{CommonOptions, SocketFilter};
 use vfs::socket::{AncillaryData, MessageFlags, OptionName, PacketStatistics, StampUnit};
 

@@ -14,7 +14,8 @@ use sync::{Error, Result};
 use super::drops::DropReason;
 use super::listener::Listener;
 use super::tap;
-use sockets::ring_memory::{self, SharedPages};
+use mm::shared_pages::SharedPages;
+use sockets::ring_memory::{self, CaptureMemory};
 use vfs::socket::PacketStatistics;
 
 /// How long a packet at least waits for others that share its block.
@@ -86,7 +87,7 @@ impl MappedRing {
         };
         Ok(Self {
             ring,
-            pages: Arc::new(SharedPages::new(bytes)?),
+            pages: ring_memory::allocate(bytes)?,
             alarm: Arc::new(Alarm(listener)),
             armed: None,
         })
@@ -99,7 +100,7 @@ impl MappedRing {
         keep: usize,
         now: Now,
     ) -> core::result::Result<bool, DropReason> {
-        let pages = &mut &*self.pages;
+        let pages = &mut CaptureMemory(&self.pages);
         let (deadline, is_ready) = match &mut self.ring {
             Kind::Slots(ring) => {
                 ring.receive(pages, frame, keep, now.wall)?;
@@ -124,7 +125,7 @@ impl MappedRing {
             return false;
         };
         let now = tap::now();
-        let is_ready = ring.expire(&mut &*self.pages, now);
+        let is_ready = ring.expire(&mut CaptureMemory(&self.pages), now);
         if ring.is_waiting() {
             let deadline = ring.deadline();
             self.arm(deadline, now.clock);
@@ -141,8 +142,8 @@ impl MappedRing {
 
     pub(super) fn is_readable(&self) -> bool {
         match &self.ring {
-            Kind::Blocks(ring) => ring.is_readable(&&*self.pages),
-            Kind::Slots(ring) => ring.is_readable(&&*self.pages),
+            Kind::Blocks(ring) => ring.is_readable(&CaptureMemory(&self.pages)),
+            Kind::Slots(ring) => ring.is_readable(&CaptureMemory(&self.pages)),
         }
     }
 
