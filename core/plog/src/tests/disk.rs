@@ -7,7 +7,7 @@ use std::vec::Vec;
 use block::{Done, Durability, Failure, Order};
 use models::Random;
 
-use crate::{Area, CommandId};
+use super::{Area, CommandId};
 
 const SECTOR: usize = 512;
 

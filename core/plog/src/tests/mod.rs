@@ -9,3 +9,5 @@ mod plain;
 mod planted;
 mod queue;
 mod shell;
+
+use crate::{Area, CommandId};

@@ -30,10 +30,21 @@
 //! Requests under way are in no order. A [`Operation::Flush`] covers the writes whose completions were *taken*
 //! before it was submitted, and no others (`core/block`, `order`).
 
+mod file;
+mod files;
+mod log;
+mod pump;
+
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+pub use file::DirectFile;
+pub use files::{BUFFER_BYTES, LogFiles};
+pub use log::{Log, open_or_format};
+pub use logfile::FileNumber;
+pub use plog::{AppendError, Item, Place, Ticket};
+pub use pump::Pump;
 pub use rt::{BlockMemory, Buffer};
 pub use vsa::ring::{Operation, Outcome};
 

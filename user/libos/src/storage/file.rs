@@ -1,0 +1,146 @@
+//! A disk or a file of the kernel's as a queue of blocks: each request is a system call or two, made when it is submitted.
+//!
+//! It serves where a program has no area of its own, on Linux as well. Nothing is under way when `submit` comes back, so
+//! the doorbell never has to ring. The disk is locked for the process that has it (`flock`, shared with nobody).
+
+use std::collections::VecDeque;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, PipeReader, Seek, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use super::{BlockMemory, BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Request};
+
+/// `O_DIRECT` (include/uapi/asm-generic/fcntl.h).
+const O_DIRECT: i32 = 0o40000;
+/// The block of a disk that takes no smaller ones.
+const LARGE_BLOCK: u32 = 4096;
+const SMALL_BLOCK: u32 = 512;
+
+/// An open disk, or a file of a fixed length.
+#[derive(Debug)]
+pub struct DirectFile {
+    file: File,
+    geometry: Geometry,
+    memory: BlockMemory,
+    done: VecDeque<Completion>,
+    /// Never readable: see [`arm`](BlockQueue::arm).
+    doorbell: PipeReader,
+}
+
+impl DirectFile {
+    /// Opens it, past the kernel's cache if it can be, with so many bytes of buffers.
+    ///
+    /// Errors: of `open(2)`; `WouldBlock` if another process has it.
+    pub fn open(path: &Path, buffer_bytes: usize) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true);
+        let direct = options.clone().custom_flags(O_DIRECT).open(path);
+        let mut file = match direct {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => options.open(path)?,
+            opened => opened?,
+        };
+        file.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
+            TryLockError::Error(error) => error,
+        })?;
+        let bytes = file.seek(SeekFrom::End(0))?;
+        let memory = BlockMemory::new(buffer_bytes)?;
+        let block_bytes = block_of(&file, &memory);
+        let geometry = Geometry {
+            blocks: bytes / u64::from(block_bytes),
+            block_bytes,
+        };
+        let (doorbell, _) = io::pipe()?;
+        Ok(Self {
+            file,
+            geometry,
+            memory,
+            done: VecDeque::new(),
+            doorbell,
+        })
+    }
+
+    /// The descriptors that it is made of.
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.file.as_fd(), self.doorbell.as_fd()]
+    }
+
+    fn carry_out(&mut self, request: &mut Request) -> io::Result<()> {
+        let block_bytes = u64::from(self.geometry.block_bytes);
+        let end = request.first.checked_add(request.count);
+        if end.is_none_or(|end| end > self.geometry.blocks) {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let at = request.first * block_bytes;
+        let bytes = (request.count * block_bytes) as usize;
+        let buffer = request.buffer.as_deref_mut();
+        let memory = buffer.and_then(|buffer| buffer.get_mut(..bytes));
+        let memory = memory.ok_or(io::ErrorKind::InvalidInput);
+        match request.operation {
+            Operation::Read => self.file.read_exact_at(memory?, at),
+            Operation::Write { is_forced } => {
+                self.file.write_all_at(memory?, at)?;
+                if is_forced {
+                    self.file.sync_data()
+                } else {
+                    Ok(())
+                }
+            }
+            Operation::Flush => self.file.sync_data(),
+            // What is of no use any more may stay.
+            Operation::Discard => Ok(()),
+        }
+    }
+}
+
+/// The smallest block that it reads.
+fn block_of(file: &File, memory: &BlockMemory) -> u32 {
+    let buffer = memory.buffer(SMALL_BLOCK as usize);
+    let reads = buffer.is_some_and(|mut buffer| file.read_exact_at(&mut buffer, 512).is_ok());
+    if reads { SMALL_BLOCK } else { LARGE_BLOCK }
+}
+
+impl BlockQueue for DirectFile {
+    fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
+        self.memory.buffer(bytes)
+    }
+
+    fn submit(&mut self, mut request: Request) -> Result<(), Request> {
+        let outcome = match self.carry_out(&mut request) {
+            Ok(()) => Outcome::Done,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Outcome::OutOfArea,
+            Err(_) => Outcome::Failed,
+        };
+        self.done.push_back(Completion {
+            cookie: request.cookie,
+            outcome,
+            buffer: request.buffer,
+        });
+        Ok(())
+    }
+
+    fn kick(&mut self) {}
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.done.pop_front()
+    }
+
+    fn wait(&mut self, _: Option<Duration>) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn doorbell(&self) -> BorrowedFd<'_> {
+        self.doorbell.as_fd()
+    }
+
+    fn arm(&mut self) -> bool {
+        self.done.is_empty()
+    }
+}
