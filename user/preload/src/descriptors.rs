@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_ulong};
 use posix::{Errno, Result};
 
 use crate::answer;
+use crate::logged;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::state::{self, Held};
@@ -31,6 +32,7 @@ pub extern "C" fn close(number: c_int) -> c_int {
         Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
         Whose::Parent => numbers::set(number, Whose::Kernel),
         Whose::Inherited => renounce(number),
+        Whose::LogFile => logged::close(number),
         Whose::Socket | Whose::Set => match Held::of(number) {
             Ok(mut held) => forget(&mut held, number),
             Err(_) => numbers::set(number, Whose::Kernel),
@@ -48,6 +50,13 @@ fn renounce(number: c_int) {
 
 /// Makes a copy of a number by `make`, and has it name the same.
 fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
+    if seen(old) == Whose::LogFile {
+        let new = make();
+        if new >= 0 {
+            logged::copied(old, new);
+        }
+        return new;
+    }
     if !matches!(whose(old), Whose::Socket | Whose::Set) {
         return make();
     }
@@ -81,6 +90,18 @@ pub extern "C" fn dup(old: c_int) -> c_int {
     copy(old, || unsafe { next::dup.get()(old) })
 }
 
+/// The same where one of them is a file on a log.
+fn replace_logged(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
+    // What is there now is closed, whatever it is, and the copy is the kernel's first.
+    if seen(new) != Whose::Kernel && close(new) != 0 {
+        return -1;
+    }
+    match seen(old) {
+        Whose::LogFile => copy(old, make),
+        _ => replace(old, new, make),
+    }
+}
+
 /// What dup2 and dup3 do besides `make`: `new` names something else from now on.
 fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
     let is_named = |number| matches!(seen(number), Whose::Socket | Whose::Set);
@@ -89,6 +110,9 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
     }
     if old != new && seen(new) == Whose::Inherited {
         renounce(new);
+    }
+    if old != new && [old, new].map(seen).contains(&Whose::LogFile) {
+        return replace_logged(old, new, make);
     }
     // For a copy it is used.
     whose(old);
@@ -158,6 +182,11 @@ pub unsafe extern "C" fn fcntl(number: c_int, command: c_int, argument: usize) -
     let pass_on = || unsafe { next::fcntl.get()(number, command, argument) };
     if numbers::is_kernels(number) {
         return pass_on();
+    }
+    if seen(number) == Whose::LogFile
+        && let Some(done) = logged::control(number, command, argument)
+    {
+        return done;
     }
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => copy(number, pass_on),

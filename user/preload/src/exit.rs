@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use posix::Host;
 
+use crate::logged;
 use crate::next;
 use crate::patience::{poll_files, readable};
 use crate::state::{self, Port, State};
@@ -38,6 +39,7 @@ extern "C" fn at_exit() {
 
 /// Closes all; `is_orderly` if what the program has printed is to appear before that takes its time.
 fn end(is_orderly: bool) {
+    logged::end();
     wait_for_claims();
     let all = 0..state::PLACES as u8;
     let mut states: Vec<_> = all.filter_map(lock).collect();

@@ -9,6 +9,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 
 use crate::exit;
+use crate::logged;
 use crate::next;
 use crate::shards::{self, Stopped};
 use crate::state;
@@ -32,15 +33,18 @@ unsafe extern "C" fn prepare() {
     let mut stopped = shards::stop();
     stopped.states[0].prepare_for_child();
     FORKING.set(Some(stopped));
+    logged::stop();
 }
 
 unsafe extern "C" fn resume() {
+    logged::go_on();
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].go_on_beside_child();
     }
 }
 
 unsafe extern "C" fn begin() {
+    logged::become_a_child();
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].become_a_child();
         stopped.forget_further();

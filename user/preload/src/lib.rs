@@ -24,6 +24,7 @@
 //! | `patience` | waiting for frames, files and other threads at once |
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `seen` | shows sockets and counters to the machine's tools |
+//! | `logged` | files that are on a log, not in the file system |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
 //! | `lending`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
@@ -40,7 +41,7 @@
 //! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
 //!   in a call on them.
 //!
-//! Lock order: that of `shards`, the states' by their places, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
+//! Lock order: that of `shards`, the states' by their places, then that of `logged`, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
 //! program's is called under it.
 //!
 //! # Not here
@@ -61,6 +62,7 @@ mod files;
 mod fork;
 mod keeper;
 mod lending;
+mod logged;
 mod memory;
 mod messages;
 mod next;

@@ -8,8 +8,8 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
-    epoll_event, fd_set, iovec, mmsghdr, msghdr, nfds_t, off_t, off64_t, pollfd, sigset_t, size_t,
-    sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
+    FILE, c_char, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, off64_t,
+    pollfd, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
 };
 
 /// A name, and the next function of it behind ours.
@@ -78,8 +78,14 @@ impl<F: Copy> Next<F> {
     }
 }
 
-/// Declares the functions by their names and types.
+/// Declares functions by their names and types, and a list of them.
 macro_rules! behind {
+    ($all:ident: $($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
+        behind! { $($name: fn($($argument),*) -> $result;)* }
+
+        /// All of them.
+        pub static $all: &[&Behind] = &[$(&$name.behind),*];
+    };
     ($($name:ident: fn($($argument:ty),*) -> $result:ty;)*) => {
         $(
             #[allow(non_upper_case_globals, reason = "as in C")]
@@ -92,9 +98,6 @@ macro_rules! behind {
                     })
                 };
         )*
-
-        /// All of them.
-        pub static ALL: &[&Behind] = &[$(&$name.behind),*];
     };
 }
 
@@ -103,6 +106,7 @@ type NameAt = *mut sockaddr;
 type LenAt = *mut socklen_t;
 
 behind! {
+    ALL:
     socket: fn(c_int, c_int, c_int) -> c_int;
     bind: fn(c_int, Name, socklen_t) -> c_int;
     listen: fn(c_int, c_int) -> c_int;
@@ -141,4 +145,41 @@ behind! {
     setresuid: fn(uid_t, uid_t, uid_t) -> c_int;
     select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;
+}
+
+type Path = *const c_char;
+type StatAt = *mut libc::stat;
+
+// Those of files: what is on a log stays with the library that opened it, so these are not exchanged.
+behind! {
+    open: fn(Path, c_int, mode_t) -> c_int;
+    openat: fn(c_int, Path, c_int, mode_t) -> c_int;
+    fopen: fn(Path, Path) -> *mut FILE;
+    fdopen: fn(c_int, Path) -> *mut FILE;
+    fileno: fn(*mut FILE) -> c_int;
+    stat: fn(Path, StatAt) -> c_int;
+    lstat: fn(Path, StatAt) -> c_int;
+    fstat: fn(c_int, StatAt) -> c_int;
+    fstatat: fn(c_int, Path, StatAt, c_int) -> c_int;
+    statx: fn(c_int, Path, c_int, c_uint, *mut libc::statx) -> c_int;
+    access: fn(Path, c_int) -> c_int;
+    faccessat: fn(c_int, Path, c_int, c_int) -> c_int;
+    rename: fn(Path, Path) -> c_int;
+    renameat: fn(c_int, Path, c_int, Path) -> c_int;
+    renameat2: fn(c_int, Path, c_int, Path, c_uint) -> c_int;
+    unlink: fn(Path) -> c_int;
+    unlinkat: fn(c_int, Path, c_int) -> c_int;
+    remove: fn(Path) -> c_int;
+    truncate: fn(Path, off_t) -> c_int;
+    ftruncate: fn(c_int, off_t) -> c_int;
+    fsync: fn(c_int) -> c_int;
+    fdatasync: fn(c_int) -> c_int;
+    lseek: fn(c_int, off_t, c_int) -> off_t;
+    pread: fn(c_int, *mut c_void, size_t, off_t) -> ssize_t;
+    pwrite: fn(c_int, *const c_void, size_t, off_t) -> ssize_t;
+    preadv: fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
+    pwritev: fn(c_int, *const iovec, c_int, off_t) -> ssize_t;
+    fallocate: fn(c_int, c_int, off_t, off_t) -> c_int;
+    posix_fallocate: fn(c_int, off_t, off_t) -> c_int;
+    posix_fadvise: fn(c_int, off_t, off_t, c_int) -> c_int;
 }

@@ -23,6 +23,8 @@ pub enum Whose {
     Parent = 4,
     /// One of the parent's, or another process's, that becomes ours when it is used.
     Inherited = 5,
+    /// A file on a log.
+    LogFile = 6,
 }
 
 /// The lower bits say whose it is, those above which host.
@@ -69,6 +71,7 @@ pub fn seen(number: c_int) -> Whose {
         3 => Whose::Library,
         4 => Whose::Parent,
         5 => Whose::Inherited,
+        6 => Whose::LogFile,
         _ => Whose::Kernel,
     }
 }
@@ -89,6 +92,11 @@ pub fn place(number: c_int) -> u8 {
 #[inline]
 pub fn is_kernels(number: c_int) -> bool {
     seen(number) == Whose::Kernel
+}
+
+/// Whether a number can be ours.
+pub fn has(number: c_int) -> bool {
+    usize::try_from(number).is_ok_and(|number| number < NUMBERS_MAX)
 }
 
 /// Whose it is from now on; of ours the first host's.
@@ -112,7 +120,8 @@ pub fn become_a_child() {
     for number in 0..END.load(Ordering::Relaxed) as c_int {
         match seen(number) {
             Whose::Socket => set(number, Whose::Inherited),
-            Whose::Set | Whose::Library => set(number, Whose::Kernel),
+            // A file on a log is the parent's: the kernel's descriptor refuses what is asked of it.
+            Whose::Set | Whose::Library | Whose::LogFile => set(number, Whose::Kernel),
             Whose::Kernel | Whose::Parent | Whose::Inherited => {}
         }
     }

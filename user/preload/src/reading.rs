@@ -7,8 +7,10 @@ use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 
 use crate::ancillary;
 use crate::answer;
+use crate::logged::{self, Transfer};
 use crate::memory;
 use crate::next;
+use crate::numbers::{Whose, seen};
 use crate::transfer::{self, is_ours};
 
 /// `read(2)`.
@@ -19,7 +21,14 @@ use crate::transfer::{self, is_ours};
 pub unsafe extern "C" fn read(number: c_int, to: *mut c_void, len: size_t) -> ssize_t {
     if !is_ours(number) {
         // SAFETY: **Caller**.
-        return unsafe { next::read.get()(number, to, len) };
+        return unsafe {
+            match seen(number) {
+                Whose::LogFile => {
+                    logged::read(number, &mut [memory::piece_mut(to, len)], Transfer::Here)
+                }
+                _ => next::read.get()(number, to, len),
+            }
+        };
     }
     // SAFETY: **Caller**.
     let mut pieces = [unsafe { memory::piece_mut(to, len) }];
@@ -59,7 +68,12 @@ fn check_room(len: size_t, room: size_t) {
 pub unsafe extern "C" fn readv(number: c_int, at: *const iovec, count: c_int) -> ssize_t {
     if !is_ours(number) {
         // SAFETY: **Caller**.
-        return unsafe { next::readv.get()(number, at, count) };
+        return unsafe {
+            match seen(number) {
+                Whose::LogFile => logged::read_pieces(number, at, count, Transfer::Here),
+                _ => next::readv.get()(number, at, count),
+            }
+        };
     }
     // SAFETY: **Caller**.
     let pieces = unsafe { memory::pieces_mut(at, usize::try_from(count).unwrap_or(usize::MAX)) };

@@ -8,8 +8,10 @@ use libc::{iovec, msghdr, size_t, sockaddr, socklen_t, ssize_t};
 use posix::{Endpoint, Errno, Result, SendOptions};
 
 use crate::answer;
+use crate::logged::{self, Transfer};
 use crate::memory::{self, Name};
 use crate::next;
+use crate::numbers::{Whose, seen};
 use crate::passing;
 use crate::transfer::{self, is_ours};
 
@@ -33,7 +35,14 @@ fn send_on(
 pub unsafe extern "C" fn write(number: c_int, from: *const c_void, len: size_t) -> ssize_t {
     if !is_ours(number) {
         // SAFETY: **Caller**.
-        return unsafe { next::write.get()(number, from, len) };
+        return unsafe {
+            match seen(number) {
+                Whose::LogFile => {
+                    logged::write(number, &[memory::piece(from, len)], Transfer::Here)
+                }
+                _ => next::write.get()(number, from, len),
+            }
+        };
     }
     // SAFETY: **Caller**.
     let again = || unsafe { next::write.get()(number, from, len) };
@@ -49,7 +58,12 @@ pub unsafe extern "C" fn write(number: c_int, from: *const c_void, len: size_t) 
 pub unsafe extern "C" fn writev(number: c_int, at: *const iovec, count: c_int) -> ssize_t {
     if !is_ours(number) {
         // SAFETY: **Caller**.
-        return unsafe { next::writev.get()(number, at, count) };
+        return unsafe {
+            match seen(number) {
+                Whose::LogFile => logged::write_pieces(number, at, count, Transfer::Here),
+                _ => next::writev.get()(number, at, count),
+            }
+        };
     }
     // SAFETY: **Caller**.
     match unsafe { memory::pieces(at, usize::try_from(count).unwrap_or(usize::MAX)) } {

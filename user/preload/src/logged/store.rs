@@ -1,0 +1,190 @@
+//! The files, and the descriptors that name them.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sietch_io::storage::{BUFFER_BYTES, BlockQueue, DirectFile, FileNumber, LogFiles};
+
+use super::{Result, config};
+use crate::numbers::{self, Whose};
+
+/// What open(2) made: dup(2) makes another number of the same.
+#[derive(Debug)]
+pub struct Description {
+    pub file: FileNumber,
+    pub flags: c_int,
+    pub offset: u64,
+    numbers: usize,
+}
+
+impl Description {
+    pub fn is_readable(&self) -> bool {
+        self.flags & libc::O_ACCMODE != libc::O_WRONLY
+    }
+
+    pub fn is_writable(&self) -> bool {
+        self.flags & libc::O_ACCMODE != libc::O_RDONLY
+    }
+}
+
+#[derive(Default)]
+enum Area {
+    /// No file on it was asked for yet.
+    #[default]
+    Unopened,
+    Open(Box<LogFiles>),
+    /// It could not be had.
+    Refused(c_int),
+}
+
+/// What the lock guards.
+#[derive(Default)]
+pub struct Logged {
+    area: Area,
+    numbers: BTreeMap<c_int, usize>,
+    descriptions: BTreeMap<usize, Description>,
+    next_description: usize,
+}
+
+pub static LOGGED: Mutex<Logged> = Mutex::new(Logged {
+    area: Area::Unopened,
+    numbers: BTreeMap::new(),
+    descriptions: BTreeMap::new(),
+    next_description: 0,
+});
+
+pub fn lock() -> MutexGuard<'static, Logged> {
+    LOGGED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The errno of what the storage says.
+pub fn errno_of(error: &io::Error) -> c_int {
+    match error.kind() {
+        ErrorKind::StorageFull => libc::ENOSPC,
+        ErrorKind::NotFound => libc::ENOENT,
+        ErrorKind::InvalidFilename => libc::ENAMETOOLONG,
+        ErrorKind::FileTooLarge => libc::EFBIG,
+        ErrorKind::WouldBlock => libc::EBUSY,
+        _ => error.raw_os_error().unwrap_or(libc::EIO),
+    }
+}
+
+impl Logged {
+    /// The files, opened with the first call that needs them.
+    ///
+    /// Errors: EBUSY, another process has the area; those of opening it. A sentence is printed once.
+    pub fn files(&mut self) -> Result<&mut LogFiles> {
+        if let Area::Unopened = self.area {
+            self.area = match open_area() {
+                Ok(files) => Area::Open(Box::new(files)),
+                Err(error) => Area::Refused(complain(&error)),
+            };
+        }
+        match &mut self.area {
+            Area::Open(files) => Ok(files),
+            Area::Refused(why) => Err(*why),
+            Area::Unopened => Err(libc::EIO),
+        }
+    }
+
+    /// The files and what a number names.
+    pub fn described(&mut self, number: c_int) -> Result<(&mut LogFiles, &mut Description)> {
+        let description = self.numbers.get(&number).ok_or(libc::EBADF)?;
+        let description = self.descriptions.get_mut(description);
+        match &mut self.area {
+            Area::Open(files) => Ok((files, description.ok_or(libc::EBADF)?)),
+            _ => Err(libc::EBADF),
+        }
+    }
+
+    /// The number names the file from now on.
+    pub fn name(&mut self, number: c_int, file: FileNumber, flags: c_int) -> Result<()> {
+        self.files()?.hold(file);
+        let description = Description {
+            file,
+            flags,
+            offset: 0,
+            numbers: 0,
+        };
+        self.next_description += 1;
+        self.descriptions.insert(self.next_description, description);
+        self.add(number, self.next_description);
+        Ok(())
+    }
+
+    fn add(&mut self, number: c_int, description: usize) {
+        if let Some(description) = self.descriptions.get_mut(&description) {
+            description.numbers += 1;
+        }
+        self.numbers.insert(number, description);
+        numbers::set(number, Whose::LogFile);
+    }
+
+    /// `new` names what `old` does.
+    pub fn copy(&mut self, old: c_int, new: c_int) {
+        if let Some(description) = self.numbers.get(&old).copied() {
+            self.add(new, description);
+        }
+    }
+
+    /// The number names nothing of ours any more.
+    pub fn close(&mut self, number: c_int) {
+        numbers::set(number, Whose::Kernel);
+        let Some(at) = self.numbers.remove(&number) else {
+            return;
+        };
+        let Some(description) = self.descriptions.get_mut(&at) else {
+            return;
+        };
+        description.numbers -= 1;
+        if description.numbers == 0 {
+            let file = description.file;
+            self.descriptions.remove(&at);
+            if let Area::Open(files) = &mut self.area {
+                files.release(file);
+            }
+        }
+    }
+
+    /// In a child: the area is the parent's.
+    pub fn forget(&mut self) {
+        self.numbers.clear();
+        self.descriptions.clear();
+        if !matches!(self.area, Area::Unopened) {
+            self.area = Area::Refused(libc::EBUSY);
+        }
+    }
+
+    /// Brings out what was written.
+    pub fn sync_all(&mut self) {
+        let Area::Open(files) = &mut self.area else {
+            return;
+        };
+        if let Err(error) = files.sync_all() {
+            complain(&error);
+        }
+    }
+}
+
+fn open_area() -> io::Result<LogFiles> {
+    let config = config::get().ok_or(ErrorKind::NotFound)?;
+    LogFiles::open(open_queue(&config.area)?)
+}
+
+fn open_queue(area: &std::path::Path) -> io::Result<Box<dyn BlockQueue + Send>> {
+    let disk = DirectFile::open(area, BUFFER_BYTES)?;
+    for descriptor in disk.descriptors() {
+        numbers::set(descriptor.as_raw_fd(), Whose::Library);
+    }
+    Ok(Box::new(disk))
+}
+
+/// Says why files on the log cannot be had.
+fn complain(error: &io::Error) -> c_int {
+    let area = config::get().map(|config| config.area.display().to_string());
+    eprintln!("libsietch: {}: {error}.", area.unwrap_or_default());
+    errno_of(error)
+}
