@@ -35,23 +35,23 @@ impl Bits<'_> {
         word | self.freed.get(index as usize).copied().unwrap_or(0)
     }
 
-    /// The first bit from `from` on that is set in `of(word)`; the end if there is none.
-    fn next(&self, from: u32, of: impl Fn(u64) -> u64) -> u32 {
+    /// The first bit from `from` on that is set in `of(word)`; `end` if there is none before it.
+    fn next(&self, from: u32, end: u32, of: impl Fn(u64) -> u64) -> u32 {
         let mut index = from / 64;
         let mut word = of(self.word(index)) & u64::MAX << (from % 64);
         while word == 0 {
             index += 1;
-            if index * 64 >= self.end {
-                return self.end;
+            if index * 64 >= end {
+                return end;
             }
             word = of(self.word(index));
         }
-        (index * 64 + word.trailing_zeros()).min(self.end)
+        (index * 64 + word.trailing_zeros()).min(end)
     }
 
     fn next_free(&self, from: u32) -> Option<u32> {
         let found = if from < self.end {
-            self.next(from, |word| !word)
+            self.next(from, self.end, |word| !word)
         } else {
             self.end
         };
@@ -60,7 +60,8 @@ impl Bits<'_> {
 
     /// The run that begins at the free bit `from`, of `max` bits at most.
     fn run(&self, from: u32, max: u32) -> u32 {
-        (self.next(from, |word| word) - from).min(max)
+        let end = self.end.min(from.saturating_add(max));
+        self.next(from, end, |word| word) - from
     }
 
     /// At `goal` if it is free; else the first run of `want`, else the longest.

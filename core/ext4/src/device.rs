@@ -3,6 +3,8 @@
 //! The words are those of `core/block`: a write is [`Volatile`](Durability::Volatile) until a
 //! flush that was asked for after its end, or [`Forced`](Durability::Forced) at once.
 
+use checksum::Crc32c;
+
 use crate::error::DeviceError;
 
 /// Whether a write that has ended survives a loss of power.
@@ -33,8 +35,23 @@ pub trait Device: Send {
         durability: Durability,
     ) -> Result<(), DeviceError>;
 
+    /// Stores `parts` one behind the other from `offset` on; each is a multiple of 512 long.
+    fn write_parts(
+        &mut self,
+        offset: u64,
+        parts: &[&[u8]],
+        durability: Durability,
+    ) -> Result<(), DeviceError> {
+        self.write(offset, &parts.concat(), durability)
+    }
+
     /// Makes all writes that have ended survive a loss of power.
     fn flush(&mut self) -> Result<(), DeviceError>;
+
+    /// A sum of nothing, made by what this machine has for it.
+    fn sums_begin(&self) -> Crc32c {
+        Crc32c::new()
+    }
 
     /// The content of these bytes is of no use any more.
     fn discard(&mut self, _offset: u64, _bytes: u64) {}

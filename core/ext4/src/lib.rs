@@ -43,7 +43,7 @@ extern crate std;
 
 mod balloc;
 mod bytes;
-mod checksum;
+mod crc16;
 mod device;
 mod directory;
 mod error;

@@ -123,7 +123,7 @@ impl Volume {
         let sb = bytes
             .get(at..at + superblock::BYTES)
             .ok_or(Corrupt::Superblock)?;
-        let again = Geometry::parse(sb, self.store.device.bytes())?;
+        let again = Geometry::parse(sb, self.store.device.bytes(), self.geometry.sums_begin)?;
         let is_same = again.block_bytes == self.geometry.block_bytes
             && again.blocks == self.geometry.blocks
             && again.inodes_per_group == self.geometry.inodes_per_group
@@ -179,7 +179,7 @@ fn read_geometry(device: &mut dyn Device) -> Result<(Geometry, bool), MountError
     }
     let mut sb = vec![0; superblock::BYTES];
     device.read(superblock::OFFSET, &mut sb)?;
-    let geometry = Geometry::parse(&sb, device.bytes())?;
+    let geometry = Geometry::parse(&sb, device.bytes(), device.sums_begin())?;
     let is_sealed = geometry.is_sealed(&sb);
     Ok((geometry, is_sealed))
 }

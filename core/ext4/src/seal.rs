@@ -4,6 +4,8 @@
 //! of changes. A block that is asked for as two different things is corruption: the seal of a
 //! cached block has to be the one that the caller expects.
 
+use checksum::Crc32c;
+
 use crate::error::Corrupt;
 use crate::layout::superblock::{Geometry, Totals};
 use crate::layout::{attributes, dirent, extent, group, index, inode, superblock};
@@ -22,13 +24,17 @@ pub(crate) enum Seal {
     /// Inodes from this number on, each with a checksum of its own.
     Inodes { first: u32 },
     /// A node of an extent tree with so many levels below.
-    ExtentNode { inode: u32, seed: u32, depth: u16 },
+    ExtentNode {
+        inode: u32,
+        seed: Crc32c,
+        depth: u16,
+    },
     /// Entries of a directory.
-    DirectoryLeaf { inode: u32, seed: u32 },
+    DirectoryLeaf { inode: u32, seed: Crc32c },
     /// The first block of an indexed directory.
-    IndexRoot { inode: u32, seed: u32 },
+    IndexRoot { inode: u32, seed: Crc32c },
     /// Another block of the index.
-    IndexNode { inode: u32, seed: u32 },
+    IndexNode { inode: u32, seed: Crc32c },
     /// Extended attributes.
     Attributes,
     /// The text of a long symbolic link.

@@ -62,6 +62,8 @@ struct Running {
 struct Undo {
     before: BTreeMap<u64, Option<Buffer>>,
     revoked: usize,
+    /// It will not be undone, so nothing is kept.
+    is_final: bool,
 }
 
 /// All blocks of metadata.
@@ -123,6 +125,20 @@ impl Store {
         self.offset(block + count - 1)?;
         let at = self.offset(block)?;
         Ok(self.device.write(at, from, durability)?)
+    }
+
+    /// The same of blocks that lie one behind the other from `block` on.
+    pub(crate) fn write_blocks(&mut self, block: u64, from: &[Block]) -> Result<()> {
+        let Some(before_last) = from.len().checked_sub(1) else {
+            return Ok(());
+        };
+        self.offset(block + before_last as u64)?;
+        let at = self.offset(block)?;
+        let mut parts: Vec<&[u8]> = Vec::new();
+        let room = parts.try_reserve_exact(from.len());
+        room.map_err(|_| Error::OutOfMemory)?;
+        parts.extend(from.iter().map(|block| block.as_slice()));
+        Ok(self.device.write_parts(at, &parts, Durability::Volatile)?)
     }
 
     /// The block `number`, which must be what `seal` says.
@@ -214,10 +230,17 @@ impl Store {
 
     /// Begins a handle.
     pub(crate) fn begin(&mut self) {
-        let revoked = self.running.revoked.len();
         self.handle = Some(Undo {
-            before: BTreeMap::new(),
-            revoked,
+            revoked: self.running.revoked.len(),
+            ..Undo::default()
+        });
+    }
+
+    /// Begins a handle that is only finished: where it fails, nothing is changed any more.
+    pub(crate) fn begin_final(&mut self) {
+        self.handle = Some(Undo {
+            is_final: true,
+            ..Undo::default()
         });
     }
 
@@ -250,10 +273,10 @@ impl Store {
     fn save(&mut self, number: u64) -> Result<()> {
         let handle = self.handle.as_mut().ok_or(Error::Invalid)?;
         let buffers = &self.buffers;
-        handle
-            .before
-            .entry(number)
-            .or_insert_with(|| buffers.get(&number).cloned());
+        if !handle.is_final {
+            let before = handle.before.entry(number);
+            before.or_insert_with(|| buffers.get(&number).cloned());
+        }
         if self.running.blocks.len() >= self.running_max && !self.running.blocks.contains(&number) {
             return Err(Error::TooLarge);
         }
@@ -390,19 +413,18 @@ impl Store {
             .filter(|(_, buffer)| buffer.awaits_checkpoint)
             .map(|(number, buffer)| (*number, buffer.data.clone()))
             .collect();
-        let mut joined: Vec<u8> = Vec::new();
+        let mut joined: Vec<Block> = Vec::new();
         let mut first = 0;
-        for (number, data) in &waiting {
-            let next = first + (joined.len() / self.block_bytes) as u64;
-            if *number != next || joined.len() >= JOINED_MAX * self.block_bytes {
-                self.write_joined(first, &joined)?;
+        for (number, data) in waiting {
+            if number != first + joined.len() as u64 || joined.len() >= JOINED_MAX {
+                self.write_blocks(first, &joined)?;
                 joined.clear();
-                first = *number;
+                first = number;
             }
-            joined.extend_from_slice(data);
+            joined.push(data);
         }
         if !planted::is("a checkpoint leaves out its last blocks") {
-            self.write_joined(first, &joined)?;
+            self.write_blocks(first, &joined)?;
         }
         if !planted::is("the tail moves before blocks are in their places") {
             self.device.flush()?;
@@ -411,12 +433,5 @@ impl Store {
             self.clean += usize::from(core::mem::take(&mut buffer.awaits_checkpoint));
         }
         Ok(())
-    }
-
-    fn write_joined(&mut self, first: u64, bytes: &[u8]) -> Result<()> {
-        match bytes.is_empty() {
-            true => Ok(()),
-            false => self.write_data(first, bytes, Durability::Volatile),
-        }
     }
 }

@@ -226,7 +226,7 @@ impl Volume {
     }
 
     fn write_transaction(&mut self) -> Result<()> {
-        self.store.begin();
+        self.store.begin_final();
         let sealed = self.seal_bitmaps().and_then(|()| {
             if planted::is("a transaction lacks the superblock") {
                 return Ok(());

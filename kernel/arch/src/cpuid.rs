@@ -26,6 +26,11 @@ pub fn has_hypervisor() -> bool {
     bit(__cpuid(1).ecx, 31)
 }
 
+/// CRC32 (with SSE4.2).
+pub fn has_crc32() -> bool {
+    bit(__cpuid(1).ecx, 20)
+}
+
 /// Where hypervisors sign.
 const SIGNATURE: u32 = 0x4000_0000;
 

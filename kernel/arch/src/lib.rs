@@ -19,6 +19,7 @@ pub mod area;
 pub mod boot;
 pub mod caching;
 pub mod cpuid;
+pub mod crc32c;
 pub mod fixup;
 pub mod fpu;
 pub mod instr;

@@ -97,25 +97,27 @@ impl Store {
         Ok(())
     }
 
-    /// Stores `from` from `offset` on.
+    /// Stores `parts` one behind the other from `offset` on.
     ///
-    /// Errors: `Invalid` if these are no whole blocks of the disk.
-    pub fn write(&self, offset: u64, from: &[u8], durability: Durability) -> Result<()> {
-        let start = self.check(offset, from.len())?;
+    /// Errors: `Invalid` if all together are no whole blocks of the disk.
+    pub fn write(&self, offset: u64, parts: &[&[u8]], durability: Durability) -> Result<()> {
+        let mut left = parts.iter().map(|part| part.len()).sum();
+        let mut at = self.check(offset, left)?;
         let block = u64::from(self.disk.limits().block_bytes);
-        if !start.is_multiple_of(block) || !(from.len() as u64).is_multiple_of(block) {
+        if !at.is_multiple_of(block) || !(left as u64).is_multiple_of(block) {
             return Err(Error::Invalid);
         }
-        let parts = from
-            .chunks(REQUEST_BYTES)
-            .zip((start..).step_by(REQUEST_BYTES));
-        for (part, at) in parts {
-            let segments = pages(part.len())?;
-            for (segment, bytes) in segments.iter().zip(part.chunks(PAGE_BYTES)) {
-                segment.page.write(0, bytes);
-            }
+        let mut parts = Parts {
+            now: &[],
+            later: parts,
+        };
+        while left != 0 {
+            let len = left.min(REQUEST_BYTES);
+            let segments = pages(len)?;
+            segments.iter().for_each(|segment| parts.fill(segment));
             let operation = Operation::Write(durability);
             move_pages(&self.disk, operation, at / SECTOR_BYTES, &segments)?;
+            (left, at) = (left - len, at + len as u64);
         }
         Ok(())
     }
@@ -123,6 +125,31 @@ impl Store {
     /// Empties the device's cache.
     pub fn flush(&self) -> Result<()> {
         self.disk.flush()
+    }
+}
+
+/// What is still to be copied.
+struct Parts<'a> {
+    now: &'a [u8],
+    later: &'a [&'a [u8]],
+}
+
+impl Parts<'_> {
+    fn fill(&mut self, segment: &Segment) {
+        let mut at = segment.bytes.start;
+        while at < segment.bytes.end {
+            if self.now.is_empty() {
+                let Some((next, later)) = self.later.split_first() else {
+                    return;
+                };
+                (self.now, self.later) = (next, later);
+            }
+            let (here, rest) = self
+                .now
+                .split_at(self.now.len().min(segment.bytes.end - at));
+            segment.page.write(at, here);
+            (self.now, at) = (rest, at + here.len());
+        }
     }
 }
 

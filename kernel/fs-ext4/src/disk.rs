@@ -2,6 +2,7 @@
 
 use alloc::sync::Arc;
 
+use checksum::Crc32c;
 use ext4::{Device, DeviceError};
 use kernel_block::{Durability, Store};
 use mach::klog;
@@ -36,14 +37,27 @@ impl Device for Disk {
         from: &[u8],
         durability: ext4::Durability,
     ) -> Result<(), DeviceError> {
+        self.write_parts(offset, &[from], durability)
+    }
+
+    fn write_parts(
+        &mut self,
+        offset: u64,
+        parts: &[&[u8]],
+        durability: ext4::Durability,
+    ) -> Result<(), DeviceError> {
         let durability = match durability {
             ext4::Durability::Volatile => Durability::Volatile,
             ext4::Durability::Forced => Durability::Forced,
         };
-        told(self.0.write(offset, from, durability), "write")
+        told(self.0.write(offset, parts, durability), "write")
     }
 
     fn flush(&mut self) -> Result<(), DeviceError> {
         told(self.0.flush(), "flush")
+    }
+
+    fn sums_begin(&self) -> Crc32c {
+        mach::cpu::crc32c_fold().map_or(Crc32c::new(), Crc32c::by)
     }
 }

@@ -1,8 +1,8 @@
 //! Blocks of the log. All numbers in it are big-endian.
 
 use crate::bytes::{be16, be32, be64, put, put_be32, put_be64, span, zero};
-use crate::checksum::crc32c;
 use crate::error::{Corrupt, MountError};
+use checksum::Crc32c;
 
 pub(crate) const MAGIC: u32 = 0xc03b_3998;
 pub(crate) const DESCRIPTOR: u32 = 1;
@@ -50,7 +50,7 @@ pub(crate) enum Sums {
 pub(crate) struct Format {
     pub(crate) sums: Sums,
     pub(crate) is_64bit: bool,
-    pub(crate) seed: u32,
+    pub(crate) seed: Crc32c,
 }
 
 /// Where a copy belongs.
@@ -73,7 +73,11 @@ pub(crate) struct LogSuper {
 }
 
 impl LogSuper {
-    pub(crate) fn parse(raw: &[u8], block_bytes: usize) -> Result<Self, MountError> {
+    pub(crate) fn parse(
+        raw: &[u8],
+        block_bytes: usize,
+        sums_begin: Crc32c,
+    ) -> Result<Self, MountError> {
         if be32(raw, 0) != MAGIC || be32(raw, 4) != SUPERBLOCK_V2 {
             return Err(Corrupt::Journal.into());
         }
@@ -103,14 +107,14 @@ impl LogSuper {
             format: Format {
                 sums,
                 is_64bit: features & FEATURE_64BIT != 0,
-                seed: crc32c(!0, span(raw, 0x30, UUID_BYTES)),
+                seed: sums_begin.with(span(raw, 0x30, UUID_BYTES)),
             },
         };
         let is_right = be32(raw, 0xc) as usize == block_bytes
             && parsed.first >= 1
             && parsed.len > parsed.first + 16
             && parsed.start < parsed.len
-            && (sums == Sums::None || be32(raw, CHECKSUM_AT) == checksum(raw));
+            && (sums == Sums::None || be32(raw, CHECKSUM_AT) == checksum(sums_begin, raw));
         match is_right {
             true => Ok(parsed),
             false => Err(Corrupt::Journal.into()),
@@ -134,18 +138,17 @@ impl LogSuper {
         put_be32(raw, 0x24, 0);
         put_be32(raw, 0x28, FEATURE_REVOKE | wide | sums);
         if self.format.sums != Sums::None {
+            let sums_begin = self.format.seed.resumed(!0);
             put(raw, 0x50, &[CHECKSUM_CRC32C]);
-            put_be32(raw, CHECKSUM_AT, checksum(raw));
+            put_be32(raw, CHECKSUM_AT, checksum(sums_begin, raw));
         }
     }
 }
 
-fn checksum(raw: &[u8]) -> u32 {
-    let sum = crc32c(crc32c(!0, span(raw, 0, CHECKSUM_AT)), &[0; 4]);
-    crc32c(
-        sum,
-        span(raw, CHECKSUM_AT + 4, SUPERBLOCK_BYTES - CHECKSUM_AT - 4),
-    )
+fn checksum(sums_begin: Crc32c, raw: &[u8]) -> u32 {
+    let sum = sums_begin.with(span(raw, 0, CHECKSUM_AT)).with(&[0; 4]);
+    let rest = SUPERBLOCK_BYTES - CHECKSUM_AT - 4;
+    sum.with(span(raw, CHECKSUM_AT + 4, rest)).register()
 }
 
 /// The kind of a block of transaction `sequence`, if it is one.
@@ -257,7 +260,12 @@ impl Format {
 
     /// The checksum of a copy.
     pub(crate) fn copy_checksum(&self, sequence: u32, copy: &[u8]) -> u32 {
-        let sum = || crc32c(crc32c(self.seed, &sequence.to_be_bytes()), copy);
+        let sum = || {
+            self.seed
+                .with(&sequence.to_be_bytes())
+                .with(copy)
+                .register()
+        };
         match self.sums {
             Sums::None => 0,
             Sums::V2 => sum() & 0xffff,
@@ -281,7 +289,7 @@ impl Format {
 
     fn tail_checksum(&self, block: &[u8]) -> u32 {
         let front = span(block, 0, block.len() - TAIL_BYTES);
-        crc32c(crc32c(self.seed, front), &[0; TAIL_BYTES])
+        self.seed.with(front).with(&[0; TAIL_BYTES]).register()
     }
 
     /// Whether a commit block's checksum is right.
@@ -300,8 +308,8 @@ impl Format {
     }
 
     fn commit_checksum(&self, block: &[u8]) -> u32 {
-        let sum = crc32c(crc32c(self.seed, span(block, 0, 0x10)), &[0; 4]);
-        crc32c(sum, block.get(0x14..).unwrap_or(&[]))
+        let sum = self.seed.with(span(block, 0, 0x10)).with(&[0; 4]);
+        sum.with(block.get(0x14..).unwrap_or(&[])).register()
     }
 
     /// The blocks that a revoke block names.

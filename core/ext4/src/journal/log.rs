@@ -1,5 +1,6 @@
 //! Writing to the log.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::format::{
@@ -41,7 +42,7 @@ impl Log {
         let place = first.ok_or(Corrupt::Journal)?.physical;
         let mut raw = store.zeroed()?;
         store.read_data(place, 0, &mut raw)?;
-        let state = LogSuper::parse(&raw, block_bytes)?;
+        let state = LogSuper::parse(&raw, block_bytes, store.device.sums_begin())?;
         let covered: u64 = map.iter().map(|extent| u64::from(extent.len)).sum();
         if covered < u64::from(state.len) {
             return Err(Corrupt::Journal.into());
@@ -141,7 +142,7 @@ impl Log {
     ) -> Result<()> {
         let mut batch = Batch {
             first: self.head,
-            bytes: Vec::new(),
+            blocks: Vec::new(),
         };
         let format = self.state.format;
         let sequence = self.state.sequence;
@@ -152,13 +153,13 @@ impl Log {
         for numbers in revoked.chunks(format.revokes_per_block(self.block_bytes)) {
             let mut block = store.zeroed()?;
             format.set_revoked(&mut block, sequence, numbers);
-            self.append(store, &mut batch, &block)?;
+            self.append(store, &mut batch, Arc::new(block))?;
         }
         for part in blocks.chunks(format.tags_per_block(self.block_bytes)) {
             let descriptor = descriptor(&format, sequence, part, store.zeroed()?);
-            self.append(store, &mut batch, &descriptor)?;
+            self.append(store, &mut batch, Arc::new(descriptor))?;
             for (_, block) in part {
-                self.append_copy(store, &mut batch, block)?;
+                self.append(store, &mut batch, copy_of(block))?;
             }
         }
         let logged = self.flush(store, &mut batch)?;
@@ -189,20 +190,11 @@ impl Log {
         Ok(())
     }
 
-    fn append_copy(&mut self, store: &mut Store, batch: &mut Batch, block: &[u8]) -> Result<()> {
-        self.append(store, batch, block)?;
-        let at = batch.bytes.len().saturating_sub(self.block_bytes);
-        if be32(block, 0) == MAGIC && !batch.bytes.is_empty() {
-            put_be32(&mut batch.bytes, at, 0);
-        }
-        Ok(())
-    }
-
-    fn append(&mut self, store: &mut Store, batch: &mut Batch, block: &[u8]) -> Result<()> {
-        if batch.bytes.len() >= BATCH_BLOCKS * self.block_bytes || self.head < batch.first {
+    fn append(&mut self, store: &mut Store, batch: &mut Batch, block: Block) -> Result<()> {
+        if batch.blocks.len() >= BATCH_BLOCKS || self.head < batch.first {
             self.write(store, batch)?;
         }
-        batch.bytes.extend_from_slice(block);
+        batch.blocks.push(block);
         self.head = self.after(self.head);
         self.used += 1;
         Ok(())
@@ -211,23 +203,23 @@ impl Log {
     /// Writes a batch, which may lie in several pieces of the disk.
     fn write(&mut self, store: &mut Store, batch: &mut Batch) -> Result<()> {
         let mut block = batch.first;
-        let mut rest = batch.bytes.as_slice();
+        let mut rest = batch.blocks.as_slice();
         while !rest.is_empty() {
             let place = self.place(block)?;
             let mut count = 1;
-            while rest.len() > count * self.block_bytes
+            while rest.len() > count
                 && self
                     .place(block + count as u32)
                     .is_ok_and(|next| next == place + count as u64)
             {
                 count += 1;
             }
-            let (now, later) = rest.split_at((count * self.block_bytes).min(rest.len()));
-            store.write_data(place, now, Durability::Volatile)?;
+            let (now, later) = rest.split_at(count);
+            store.write_blocks(place, now)?;
             block += count as u32;
             rest = later;
         }
-        batch.bytes.clear();
+        batch.blocks.clear();
         batch.first = self.head;
         Ok(())
     }
@@ -236,7 +228,17 @@ impl Log {
 /// Blocks of the log that follow each other.
 struct Batch {
     first: u32,
-    bytes: Vec<u8>,
+    blocks: Vec<Block>,
+}
+
+/// What the log has of a block: no block of the log but its own begins as those do.
+fn copy_of(block: &Block) -> Block {
+    let mut copy = block.clone();
+    if be32(block, 0) == MAGIC {
+        let bytes: &mut Vec<u8> = Arc::make_mut(&mut copy);
+        put_be32(bytes, 0, 0);
+    }
+    copy
 }
 
 fn descriptor(
@@ -248,14 +250,7 @@ fn descriptor(
     format::set_header(&mut block, DESCRIPTOR, sequence);
     for (index, (number, data)) in part.iter().enumerate() {
         let is_escaped = be32(data, 0) == MAGIC;
-        let checksum = match is_escaped {
-            false => format.copy_checksum(sequence, data),
-            true => {
-                let mut copy = data.as_ref().clone();
-                put_be32(&mut copy, 0, 0);
-                format.copy_checksum(sequence, &copy)
-            }
-        };
+        let checksum = format.copy_checksum(sequence, &copy_of(data));
         let flags = [
             (is_escaped, TAG_ESCAPED),
             (index != 0, TAG_SAME_UUID),

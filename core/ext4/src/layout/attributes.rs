@@ -1,7 +1,7 @@
 //! The block of extended attributes: its header and checksum.
 
 use crate::bytes::{le32, put_le32, span};
-use crate::checksum::crc32c;
+use checksum::Crc32c;
 
 /// `h_magic`, and of attributes behind an inode.
 pub(crate) const MAGIC: u32 = 0xea02_0000;
@@ -27,24 +27,20 @@ pub(crate) fn check(block: &[u8]) -> bool {
         && (1..=REFERENCES_MAX).contains(&references(block))
 }
 
-fn checksum(number: u64, block: &[u8], seed: u32) -> u32 {
-    let sum = crc32c(
-        crc32c(seed, &number.to_le_bytes()),
-        span(block, 0, CHECKSUM_AT),
-    );
-    crc32c(
-        crc32c(sum, &[0; 4]),
-        block.get(CHECKSUM_AT + 4..).unwrap_or(&[]),
-    )
+fn checksum(number: u64, block: &[u8], seed: Crc32c) -> u32 {
+    let sum = seed.with(&number.to_le_bytes());
+    let sum = sum.with(span(block, 0, CHECKSUM_AT)).with(&[0; 4]);
+    sum.with(block.get(CHECKSUM_AT + 4..).unwrap_or(&[]))
+        .register()
 }
 
 /// Whether the checksum is right.
-pub(crate) fn is_sealed(block: &[u8], number: u64, seed: u32) -> bool {
+pub(crate) fn is_sealed(block: &[u8], number: u64, seed: Crc32c) -> bool {
     le32(block, CHECKSUM_AT) == checksum(number, block, seed)
 }
 
 /// Stores the checksum.
-pub(crate) fn seal(block: &mut [u8], number: u64, seed: u32) {
+pub(crate) fn seal(block: &mut [u8], number: u64, seed: Crc32c) {
     let sum = checksum(number, block, seed);
     put_le32(block, CHECKSUM_AT, sum);
 }

@@ -5,7 +5,7 @@
 //! unused entry of type 0xde. Index blocks look to ext2 like unused room, too.
 
 use crate::bytes::{byte, le16, le32, put, put_le16, put_le32, span};
-use crate::checksum::crc32c;
+use checksum::Crc32c;
 
 /// Bytes before the name.
 pub(crate) const HEADER_BYTES: usize = 8;
@@ -120,16 +120,16 @@ fn tail_at(block: &[u8]) -> usize {
 }
 
 /// Whether a block of entries has the right checksum.
-pub(crate) fn is_sealed(block: &[u8], seed: u32) -> bool {
+pub(crate) fn is_sealed(block: &[u8], seed: Crc32c) -> bool {
     let at = tail_at(block);
     byte(block, at + 7) == TAIL_TYPE
         && le16(block, at + 4) as usize == TAIL_BYTES
-        && le32(block, at + 8) == crc32c(seed, span(block, 0, at))
+        && le32(block, at + 8) == seed.with(span(block, 0, at)).register()
 }
 
 /// Stores the checksum of a block of entries.
-pub(crate) fn seal(block: &mut [u8], seed: u32) {
+pub(crate) fn seal(block: &mut [u8], seed: Crc32c) {
     let at = tail_at(block);
-    let sum = crc32c(seed, span(block, 0, at));
+    let sum = seed.with(span(block, 0, at)).register();
     put_le32(block, at + 8, sum);
 }

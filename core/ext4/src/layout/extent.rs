@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use crate::bytes::{le16, le32, put_le16, put_le32, shift};
-use crate::checksum::crc32c;
+use checksum::Crc32c;
 
 const MAGIC: u16 = 0xf30a;
 /// Bytes of the header, and of each entry.
@@ -253,14 +253,14 @@ fn checksum_at(node: &[u8]) -> usize {
 }
 
 /// Whether a block's checksum is right.
-pub(crate) fn is_sealed(node: &[u8], seed: u32) -> bool {
+pub(crate) fn is_sealed(node: &[u8], seed: Crc32c) -> bool {
     let at = checksum_at(node);
-    at + 4 <= node.len() && le32(node, at) == crc32c(seed, node.get(..at).unwrap_or(&[]))
+    at + 4 <= node.len() && le32(node, at) == seed.with(node.get(..at).unwrap_or(&[])).register()
 }
 
 /// Stores a block's checksum.
-pub(crate) fn seal(node: &mut [u8], seed: u32) {
+pub(crate) fn seal(node: &mut [u8], seed: Crc32c) {
     let at = checksum_at(node);
-    let sum = crc32c(seed, node.get(..at).unwrap_or(&[]));
+    let sum = seed.with(node.get(..at).unwrap_or(&[])).register();
     put_le32(node, at, sum);
 }

@@ -1,7 +1,7 @@
 //! Group descriptors: where a group's bitmaps and inodes are, and how many are free.
 
 use crate::bytes::{joined32, joined64, le16, le32, put_le16, span};
-use crate::checksum::{crc16, crc32c};
+use crate::crc16::crc16;
 use crate::layout::features::RO_COMPAT_GDT_CSUM;
 use crate::layout::superblock::Geometry;
 
@@ -92,8 +92,8 @@ fn checksum(number: u32, raw: &[u8], geometry: &Geometry) -> Option<u16> {
         raw.get(CHECKSUM_AT + 2..).unwrap_or(&[]),
     );
     if geometry.features.has_checksums() {
-        let seed = crc32c(geometry.checksum_seed, &number.to_le_bytes());
-        return Some(crc32c(crc32c(crc32c(seed, front), &[0; 2]), behind) as u16);
+        let sum = geometry.checksum_seed.with(&number.to_le_bytes());
+        return Some(sum.with(front).with(&[0; 2]).with(behind).register() as u16);
     }
     geometry
         .features
@@ -121,6 +121,6 @@ pub(crate) fn bitmap_checksum(bits: &[u8], geometry: &Geometry) -> u32 {
     if !geometry.features.has_checksums() {
         return 0;
     }
-    let sum = crc32c(geometry.checksum_seed, bits);
+    let sum = geometry.checksum_seed.with(bits).register();
     if is_wide(geometry) { sum } else { sum & 0xffff }
 }

@@ -5,8 +5,8 @@
 use alloc::vec::Vec;
 
 use crate::bytes::{byte, le16, le32, put, put_le16, put_le32, shift, span};
-use crate::checksum::crc32c;
 use crate::layout::dirent;
+use checksum::Crc32c;
 
 const PAIR_BYTES: usize = 8;
 const TAIL_BYTES: usize = 8;
@@ -174,19 +174,22 @@ pub(crate) fn check(node: &[u8], is_root: bool, has_sums: bool) -> bool {
 }
 
 /// Whether the checksum is right.
-pub(crate) fn is_sealed(node: &[u8], seed: u32) -> bool {
+pub(crate) fn is_sealed(node: &[u8], seed: Crc32c) -> bool {
     let at = place(node, limit(node));
     le32(node, at + 4) == checksum(node, at, seed)
 }
 
 /// Stores the checksum.
-pub(crate) fn seal(node: &mut [u8], seed: u32) {
+pub(crate) fn seal(node: &mut [u8], seed: Crc32c) {
     let at = place(node, limit(node));
     let sum = checksum(node, at, seed);
     put_le32(node, at + 4, sum);
 }
 
-fn checksum(node: &[u8], tail_at: usize, seed: u32) -> u32 {
+fn checksum(node: &[u8], tail_at: usize, seed: Crc32c) -> u32 {
     let used = span(node, 0, place(node, count(node)));
-    crc32c(crc32c(crc32c(seed, used), span(node, tail_at, 4)), &[0; 4])
+    seed.with(used)
+        .with(span(node, tail_at, 4))
+        .with(&[0; 4])
+        .register()
 }

@@ -1,7 +1,7 @@
 //! Inodes: 128 bytes that ext2 had, and what later versions put behind them.
 
 use crate::bytes::{joined32, le16, le32, put, put_le16, put_le32, span, zero};
-use crate::checksum::crc32c;
+use checksum::Crc32c;
 
 /// Bytes of the block map, where the root of the extent tree or a short link's text is.
 pub(crate) const MAP_BYTES: usize = 60;
@@ -193,7 +193,7 @@ impl Inode {
     }
 
     /// With what checksums of blocks of this inode start.
-    pub(crate) fn seed(&self, file_system_seed: u32) -> u32 {
+    pub(crate) fn seed(&self, file_system_seed: Crc32c) -> Crc32c {
         seed(file_system_seed, self.number, self.generation)
     }
 
@@ -220,9 +220,9 @@ impl Inode {
     }
 }
 
-fn seed(file_system_seed: u32, number: u32, generation: u32) -> u32 {
-    let seed = crc32c(file_system_seed, &number.to_le_bytes());
-    crc32c(seed, &generation.to_le_bytes())
+fn seed(file_system_seed: Crc32c, number: u32, generation: u32) -> Crc32c {
+    let seed = file_system_seed.with(&number.to_le_bytes());
+    seed.with(&generation.to_le_bytes())
 }
 
 impl Time {
@@ -247,17 +247,16 @@ impl Time {
     }
 }
 
-fn checksum(number: u32, raw: &[u8], file_system_seed: u32) -> u32 {
+fn checksum(number: u32, raw: &[u8], file_system_seed: Crc32c) -> u32 {
     let seed = seed(file_system_seed, number, le32(raw, 0x64));
-    let sum = crc32c(crc32c(seed, span(raw, 0, CHECKSUM_LOW_AT)), &[0; 2]);
+    let sum = seed.with(span(raw, 0, CHECKSUM_LOW_AT)).with(&[0; 2]);
     if !has_high_checksum(raw) {
-        return crc32c(sum, raw.get(CHECKSUM_LOW_AT + 2..).unwrap_or(&[])) & 0xffff;
+        let rest = raw.get(CHECKSUM_LOW_AT + 2..).unwrap_or(&[]);
+        return sum.with(rest).register() & 0xffff;
     }
-    let sum = crc32c(sum, span(raw, 0x7e, CHECKSUM_HIGH_AT - 0x7e));
-    crc32c(
-        crc32c(sum, &[0; 2]),
-        raw.get(CHECKSUM_HIGH_AT + 2..).unwrap_or(&[]),
-    )
+    let sum = sum.with(span(raw, 0x7e, CHECKSUM_HIGH_AT - 0x7e));
+    let rest = raw.get(CHECKSUM_HIGH_AT + 2..).unwrap_or(&[]);
+    sum.with(&[0; 2]).with(rest).register()
 }
 
 fn has_high_checksum(raw: &[u8]) -> bool {
@@ -265,7 +264,7 @@ fn has_high_checksum(raw: &[u8]) -> bool {
 }
 
 /// Whether the inode's checksum is right; one that is all zeroes was never written.
-pub(crate) fn is_sealed(number: u32, raw: &[u8], file_system_seed: u32) -> bool {
+pub(crate) fn is_sealed(number: u32, raw: &[u8], file_system_seed: Crc32c) -> bool {
     let high = if has_high_checksum(raw) {
         le16(raw, CHECKSUM_HIGH_AT)
     } else {
@@ -276,7 +275,7 @@ pub(crate) fn is_sealed(number: u32, raw: &[u8], file_system_seed: u32) -> bool 
 }
 
 /// Stores the inode's checksum.
-pub(crate) fn seal(number: u32, raw: &mut [u8], file_system_seed: u32) {
+pub(crate) fn seal(number: u32, raw: &mut [u8], file_system_seed: Crc32c) {
     let sum = checksum(number, raw, file_system_seed);
     put_le16(raw, CHECKSUM_LOW_AT, sum as u16);
     if has_high_checksum(raw) {

@@ -5,12 +5,12 @@
 //! stores in the superblock's block.
 
 use crate::bytes::{byte, le16, le32, put_le16, put_le32, span};
-use crate::checksum::crc32c;
 use crate::error::{Corrupt, MountError};
 use crate::layout::features::{
     COMPAT_SPARSE_SUPER2, Features, INCOMPAT_64BIT, INCOMPAT_CSUM_SEED, INCOMPAT_RECOVER,
     RO_COMPAT_SPARSE_SUPER,
 };
+use checksum::Crc32c;
 
 /// Where the superblock lies.
 pub(crate) const OFFSET: u64 = 1024;
@@ -51,7 +51,10 @@ pub(crate) struct Geometry {
     pub(crate) want_extra_isize: u16,
     pub(crate) journal_inode: u32,
     pub(crate) uuid: [u8; 16],
-    pub(crate) checksum_seed: u32,
+    /// A sum of nothing, made as the device says.
+    pub(crate) sums_begin: Crc32c,
+    /// With what sums of metadata start.
+    pub(crate) checksum_seed: Crc32c,
     pub(crate) hash_seed: [u32; 4],
     pub(crate) hash_version: u8,
     pub(crate) has_unsigned_hash: bool,
@@ -59,7 +62,11 @@ pub(crate) struct Geometry {
 
 impl Geometry {
     /// Reads the superblock of a disk of `disk_bytes` and checks all but its checksum.
-    pub(crate) fn parse(sb: &[u8], disk_bytes: u64) -> Result<Self, MountError> {
+    pub(crate) fn parse(
+        sb: &[u8],
+        disk_bytes: u64,
+        sums_begin: Crc32c,
+    ) -> Result<Self, MountError> {
         if le16(sb, 0x38) != MAGIC {
             return Err(MountError::NotExt4);
         }
@@ -69,7 +76,7 @@ impl Geometry {
             ro_compat: le32(sb, 0x64),
         };
         features.check_readable()?;
-        let mut geometry = Self::of_fields(sb, features).ok_or(Corrupt::Superblock)?;
+        let mut geometry = Self::of_fields(sb, features, sums_begin).ok_or(Corrupt::Superblock)?;
         geometry.check(disk_bytes).ok_or(Corrupt::Superblock)?;
         geometry.groups = u32::try_from(geometry.group_count()).unwrap_or(0);
         Ok(geometry)
@@ -80,10 +87,10 @@ impl Geometry {
     /// It lies in two sectors, and a loss of power may leave one of them old. Each transaction has
     /// a copy, so the log repairs that.
     pub(crate) fn is_sealed(&self, sb: &[u8]) -> bool {
-        !self.features.has_checksums() || is_sealed(sb)
+        !self.features.has_checksums() || is_sealed(self.sums_begin, sb)
     }
 
-    fn of_fields(sb: &[u8], features: Features) -> Option<Self> {
+    fn of_fields(sb: &[u8], features: Features, sums_begin: Crc32c) -> Option<Self> {
         let is_64bit = features.has_incompat(INCOMPAT_64BIT);
         let high = |at| {
             if is_64bit {
@@ -95,8 +102,8 @@ impl Geometry {
         let is_dynamic = le32(sb, 0x4c) >= 1;
         let uuid = *span(sb, 0x68, 16).first_chunk()?;
         let seed = match features.has_incompat(INCOMPAT_CSUM_SEED) {
-            true => le32(sb, 0x270),
-            false => crc32c(!0, &uuid),
+            true => sums_begin.resumed(le32(sb, 0x270)),
+            false => sums_begin.with(&uuid),
         };
         Some(Self {
             features,
@@ -125,6 +132,7 @@ impl Geometry {
             want_extra_isize: le16(sb, 0x15e),
             journal_inode: le32(sb, 0xe0),
             uuid,
+            sums_begin,
             checksum_seed: seed,
             hash_seed: [0xec, 0xf0, 0xf4, 0xf8].map(|at| le32(sb, at)),
             hash_version: byte(sb, 0xfc),
@@ -220,12 +228,12 @@ fn is_power_of(mut number: u32, base: u32) -> bool {
     number == 1
 }
 
-fn checksum(sb: &[u8]) -> u32 {
-    crc32c(!0, span(sb, 0, CHECKSUM_AT))
+fn checksum(sums_begin: Crc32c, sb: &[u8]) -> u32 {
+    sums_begin.with(span(sb, 0, CHECKSUM_AT)).register()
 }
 
-fn is_sealed(sb: &[u8]) -> bool {
-    byte(sb, 0x175) == CHECKSUM_CRC32C && le32(sb, CHECKSUM_AT) == checksum(sb)
+fn is_sealed(sums_begin: Crc32c, sb: &[u8]) -> bool {
+    byte(sb, 0x175) == CHECKSUM_CRC32C && le32(sb, CHECKSUM_AT) == checksum(sums_begin, sb)
 }
 
 /// What of a superblock changes.
@@ -279,7 +287,7 @@ impl Totals {
         let recover = if self.is_clean { 0 } else { INCOMPAT_RECOVER };
         put_le32(sb, 0x60, others | recover);
         if geometry.features.has_checksums() {
-            put_le32(sb, CHECKSUM_AT, checksum(sb));
+            put_le32(sb, CHECKSUM_AT, checksum(geometry.sums_begin, sb));
         }
     }
 }

@@ -7,6 +7,7 @@ mod own;
 mod per_cpu;
 mod service;
 
+pub use arch::crc32c::fold as crc32c_fold;
 pub use base::{CPUS_MAX as MAX_CPUS, CpuId, CpuSet};
 pub use per_cpu::PerCpu;
 pub use service::{register_service, request_service};
