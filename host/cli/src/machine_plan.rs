@@ -360,6 +360,7 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
             read_only: disk.read_only,
             bus: disk.bus,
             block_bytes: disk.block_bytes,
+            is_unsafe: disk.is_unsafe,
             bad_sector: disk.bad_sector,
             record: disk.record.clone(),
         })

@@ -197,6 +197,8 @@ pub struct Disk {
     pub bus: DiskBus,
     /// Bytes of a block, if not 512.
     pub block_bytes: Option<u32>,
+    /// Whether the host takes no notice of flushes: what the file has after the host fails is anybody's guess.
+    pub is_unsafe: bool,
     /// For tests: a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
     /// For tests: an empty file, where all writes and flushes are recorded as `dm-log-writes` does.

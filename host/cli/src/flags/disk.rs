@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use qemu::{DiskBus, DiskFormat};
 
-/// `FILE[,format=raw|qcow2][,bus=virtio|nvme][,ro]`.
+/// `FILE[,format=raw|qcow2][,bus=virtio|nvme][,block=512|4096][,cache=writeback|unsafe][,ro]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskFlag {
     /// The file on the host.
@@ -18,6 +18,8 @@ pub struct DiskFlag {
     pub bus: DiskBus,
     /// Bytes of a block (`block=4096`), if not 512.
     pub block_bytes: Option<u32>,
+    /// Whether the host takes no notice of flushes (`cache=unsafe`).
+    pub is_unsafe: bool,
     /// For tests (`bad-sector=N`): a sector that can be neither read nor written.
     pub bad_sector: Option<u64>,
     /// For tests (`record=FILE`): where all writes and flushes are recorded.
@@ -28,7 +30,7 @@ impl FromStr for DiskFlag {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give FILE[,format=raw|qcow2][,bus=virtio|nvme][,block=512|4096][,ro]";
+        const FORM: &str = "give FILE[,format=raw|qcow2][,bus=virtio|nvme][,block=512|4096][,cache=writeback|unsafe][,ro]";
         let mut words = text.split(',');
         let file = words.next().filter(|file| !file.is_empty()).ok_or(FORM)?;
         let mut disk = Self {
@@ -37,6 +39,7 @@ impl FromStr for DiskFlag {
             read_only: false,
             bus: DiskBus::Virtio,
             block_bytes: None,
+            is_unsafe: false,
             bad_sector: None,
             record: None,
         };
@@ -57,6 +60,8 @@ impl DiskFlag {
             Some(("bus", "nvme")) => self.bus = DiskBus::Nvme,
             Some(("block", "512")) => self.block_bytes = Some(512),
             Some(("block", "4096")) => self.block_bytes = Some(4096),
+            Some(("cache", "writeback")) => self.is_unsafe = false,
+            Some(("cache", "unsafe")) => self.is_unsafe = true,
             Some(("bad-sector", sector)) => self.bad_sector = Some(sector.parse().ok()?),
             Some(("record", file)) => self.record = Some(file.into()),
             None if word == "ro" => self.read_only = true,
@@ -77,13 +82,15 @@ mod tests {
         assert_eq!((disk.format, disk.read_only), (DiskFormat::Qcow2, true));
         let disk: DiskFlag = "b,bad-sector=7".parse().unwrap();
         assert_eq!((disk.format, disk.bad_sector), (DiskFormat::Raw, Some(7)));
-        let disk: DiskFlag = "c,bus=nvme,block=4096".parse().unwrap();
+        let disk: DiskFlag = "c,bus=nvme,block=4096,cache=unsafe".parse().unwrap();
         assert_eq!((disk.bus, disk.block_bytes), (DiskBus::Nvme, Some(4096)));
+        assert!(disk.is_unsafe);
         for wrong in [
             "",
             ",ro",
             "a,bus=ide",
             "a,block=1024",
+            "a,cache=none",
             "a,format=vmdk",
             "a,rw",
             "a,bad-sector=x",

@@ -1,0 +1,131 @@
+//! Disks: a file of the host behind virtio or a namespace of the NVMe controller.
+
+use super::{Args, escaped};
+use crate::machine::{Board, Disk, DiskBus, Machine};
+
+impl Machine {
+    pub(super) fn add_disks(&self, args: &mut Args) {
+        if self.disks.iter().any(|disk| disk.bus == DiskBus::Nvme) {
+            args.pair("-device", "nvme,id=nvme0,serial=sietch");
+        }
+        for (number, disk) in self.disks.iter().enumerate() {
+            self.add_disk(args, number, disk);
+        }
+    }
+
+    fn add_disk(&self, args: &mut Args, number: usize, disk: &Disk) {
+        let path = escaped(&disk.file.to_string_lossy());
+        let record = disk.record.as_ref();
+        let file = match (disk.bad_sector, record) {
+            (None, None) => format!("file.driver=file,file.filename={path}"),
+            (None, Some(record)) => {
+                let record = escaped(&record.to_string_lossy());
+                format!(
+                    "file.driver=blklogwrites,file.file.driver=file,file.file.filename={path},\
+                     file.log.driver=file,file.log.filename={record}"
+                )
+            }
+            (Some(sector), _) => {
+                let fault = |number: usize, event: &str| {
+                    let fault = format!("file.inject-error.{number}");
+                    format!(",{fault}.event={event},{fault}.sector={sector}")
+                };
+                let faults = fault(0, "read_aio") + &fault(1, "write_aio");
+                format!(
+                    "file.driver=blkdebug,file.image.driver=file,file.image.filename={path}{faults}"
+                )
+            }
+        };
+        let access = if disk.read_only { ",read-only=on" } else { "" };
+        let cache = if disk.is_unsafe {
+            ",cache.no-flush=on"
+        } else {
+            ""
+        };
+        let driver = disk.format.driver();
+        args.pair(
+            "-blockdev",
+            format!("driver={driver},node-name=disk{number},discard=unmap{access}{cache},{file}"),
+        );
+        let device = self.disk_device(disk.bus);
+        let block = match disk.block_bytes {
+            Some(bytes) => format!(",logical_block_size={bytes},physical_block_size={bytes}"),
+            None => String::new(),
+        };
+        args.pair("-device", format!("{device},drive=disk{number}{block}"));
+    }
+
+    fn disk_device(&self, bus: DiskBus) -> String {
+        let device = match (bus, self.board) {
+            // It is behind the IOMMU as its controller is.
+            (DiskBus::Nvme, _) => return "nvme-ns,bus=nvme0".into(),
+            (DiskBus::Virtio, Board::Q35) => format!(
+                "virtio-blk-pci,disable-legacy=on,num-queues={cpus},vectors={vectors}",
+                cpus = self.cpus,
+                vectors = u16::from(self.cpus) + 1
+            ),
+            (DiskBus::Virtio, Board::Microvm) => "virtio-blk-device".into(),
+        };
+        device + self.behind_iommu()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::args::tests::machine;
+    use crate::machine::{Disk, Machine};
+    use crate::program::Acceleration;
+
+    #[test]
+    fn a_disk_has_a_queue_for_each_cpu_and_tests_may_spoil_a_sector() {
+        let disk = Disk {
+            file: "/d,isk".into(),
+            format: crate::DiskFormat::Qcow2,
+            read_only: true,
+            bus: crate::DiskBus::Virtio,
+            block_bytes: None,
+            is_unsafe: false,
+            bad_sector: Some(9),
+            record: None,
+        };
+        let machine = Machine {
+            cpus: 3,
+            disks: vec![disk],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        let file = "file.driver=blkdebug,file.image.driver=file,file.image.filename=/d,,isk,";
+        let drive = "driver=qcow2,node-name=disk0,discard=unmap,read-only=on,";
+        assert!(args.contains(&format!("{drive}{file}")), "{args}");
+        assert!(!args.contains("no-flush"), "{args}");
+        assert!(args.contains("inject-error.1.event=write_aio,"), "{args}");
+        let device = "virtio-blk-pci,disable-legacy=on,num-queues=3,vectors=4,drive=disk0";
+        assert!(args.contains(device), "{args}");
+    }
+
+    #[test]
+    fn disks_over_nvme_are_namespaces_of_one_controller() {
+        let disk = Disk {
+            file: "/disk".into(),
+            format: crate::DiskFormat::Raw,
+            read_only: false,
+            bus: crate::DiskBus::Nvme,
+            block_bytes: Some(4096),
+            is_unsafe: true,
+            bad_sector: None,
+            record: None,
+        };
+        let machine = Machine {
+            disks: vec![disk.clone(), disk],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        assert_eq!(args.matches("-device nvme,id=nvme0,").count(), 1, "{args}");
+        let blocks = "logical_block_size=4096,physical_block_size=4096";
+        assert_eq!(args.matches(",cache.no-flush=on,").count(), 2, "{args}");
+        for number in 0..2 {
+            let device = format!("-device nvme-ns,bus=nvme0,drive=disk{number},{blocks}");
+            assert!(args.contains(&device), "{args}");
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The network card and where it leads.
+
+use std::path::Path;
+
+use super::{Args, escaped};
+use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol};
+use crate::{passt, tap};
+
+impl Machine {
+    pub(super) fn add_network(&self, args: &mut Args) {
+        let mut queues = 1;
+        match &self.net {
+            Net::None => return,
+            Net::User if self.forwarder == Forwarder::Passt => {
+                let path = passt::socket(&self.state);
+                let path = escaped(&path.to_string_lossy());
+                args.pair(
+                    "-netdev",
+                    format!("stream,id=net,server=off,addr.type=unix,addr.path={path}"),
+                );
+            }
+            Net::User => {
+                let forwards = self.forwards.iter().map(Forward::option);
+                args.pair(
+                    "-netdev",
+                    format!("user,id=net{}", forwards.collect::<String>()),
+                );
+            }
+            Net::Tap { interface } => {
+                queues = tap::queues(interface, self.cpus);
+                args.pair("-netdev", tap_option(interface, queues));
+            }
+            Net::Datagrams { local, remote } => {
+                let end = |name: &str, path: &Path| {
+                    let path = escaped(&path.to_string_lossy());
+                    format!(",{name}.type=unix,{name}.path={path}")
+                };
+                let ends = end("local", local) + &end("remote", remote);
+                args.pair("-netdev", format!("dgram,id=net{ends}"));
+            }
+        }
+        args.pair("-device", self.card(queues));
+    }
+
+    /// The card behind which the host has `queues`. One CPU has no use for more than one.
+    fn card(&self, queues: u8) -> String {
+        let card = match (self.nic, self.board) {
+            (Nic::Virtio, Board::Q35) => "virtio-net-pci,netdev=net,disable-legacy=on,romfile=",
+            (Nic::Virtio, Board::Microvm) => "virtio-net-device,netdev=net",
+            (Nic::E1000, _) => "e1000,netdev=net,romfile=",
+            (Nic::Igb, _) => "igb,netdev=net,romfile=",
+        };
+        let mac = self.mac.map(|mac| {
+            let bytes = mac.map(|byte| format!("{byte:02x}"));
+            format!(",mac={}", bytes.join(":"))
+        });
+        let behind = match self.nic {
+            Nic::Virtio => self.behind_iommu(),
+            Nic::E1000 | Nic::Igb => "",
+        };
+        let place = match self.is_card_for_program {
+            true => ",addr=8",
+            false => "",
+        };
+        let card = card.to_string() + behind + place + &mac.unwrap_or_default();
+        let has_queues = self.nic == Nic::Virtio && self.board == Board::Q35;
+        match has_queues && queues > 1 && self.cpus > 1 {
+            // A vector for each receive and transmit queue, the commands' and the
+            // configuration's.
+            true => format!("{card},mq=on,vectors={}", 2 * u16::from(queues) + 2),
+            false => card,
+        }
+    }
+}
+
+impl Forward {
+    fn option(&self) -> String {
+        let protocol = match self.protocol {
+            Protocol::Tcp => "tcp",
+            Protocol::Udp => "udp",
+        };
+        let Forward {
+            host_ip,
+            host_port,
+            guest_port,
+            ..
+        } = self;
+        format!(",hostfwd={protocol}:{host_ip}:{host_port}-:{guest_port}")
+    }
+}
+
+fn tap_option(interface: &str, queues: u8) -> String {
+    let interface = escaped(interface);
+    let queues = match queues {
+        1 => String::new(),
+        queues => format!(",queues={queues}"),
+    };
+    format!("tap,id=net,ifname={interface},script=no,downscript=no{queues}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use super::*;
+    use crate::args::tests::machine;
+    use crate::program::Acceleration;
+
+    #[test]
+    fn ports_are_forwarded_to_the_machine() {
+        let forward = Forward {
+            host_ip: Ipv4Addr::LOCALHOST,
+            host_port: 6380,
+            guest_port: 6379,
+            protocol: Protocol::Tcp,
+        };
+        let machine = Machine {
+            forwards: vec![forward],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        assert!(
+            args.contains(&"user,id=net,hostfwd=tcp:127.0.0.1:6380-:6379".to_string()),
+            "{args:?}"
+        );
+        let by_passt = Machine {
+            forwarder: Forwarder::Passt,
+            ..machine
+        };
+        let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
+        let stream = "stream,id=net,server=off,addr.type=unix,addr.path=/s,,t/net.sock";
+        assert!(args.contains(stream), "{args}");
+        assert!(!args.contains("hostfwd"), "{args}");
+    }
+
+    #[test]
+    fn a_machine_without_network_has_no_card() {
+        let machine = Machine {
+            net: Net::None,
+            ..machine()
+        };
+        assert!(
+            !machine
+                .qemu_args(Acceleration::Tcg)
+                .iter()
+                .any(|arg| arg.contains("net"))
+        );
+    }
+
+    #[test]
+    fn the_card_is_the_one_that_was_chosen() {
+        for (nic, card) in [
+            (Nic::E1000, "e1000,netdev=net"),
+            (Nic::Igb, "igb,netdev=net"),
+        ] {
+            let machine = Machine { nic, ..machine() };
+            let args = machine.qemu_args(Acceleration::Tcg);
+            assert!(args.iter().any(|arg| arg.starts_with(card)));
+            assert!(!args.iter().any(|arg| arg.starts_with("virtio-net")));
+        }
+    }
+
+    #[test]
+    fn a_card_on_sockets_names_both_and_its_own_station() {
+        let machine = Machine {
+            mac: Some([2, 0, 0, 0, 0, 0xab]),
+            net: Net::Datagrams {
+                local: "/a,b".into(),
+                remote: "/c".into(),
+            },
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg);
+        let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
+        has("dgram,id=net,local.type=unix,local.path=/a,,b,remote.type=unix,remote.path=/c");
+        has("virtio-net-pci,netdev=net,disable-legacy=on,romfile=,mac=02:00:00:00:00:ab");
+    }
+
+    #[test]
+    fn a_card_has_several_queues_where_the_host_and_the_machine_have_several() {
+        let card = |cpus, queues| Machine { cpus, ..machine() }.card(queues);
+        assert!(card(4, 4).ends_with(",mq=on,vectors=10"), "{}", card(4, 4));
+        assert_eq!(card(4, 1), card(1, 1));
+        assert_eq!(card(1, 2), card(1, 1));
+        assert!(tap_option("t,1", 2).contains("ifname=t,,1,"));
+        assert!(tap_option("t", 2).ends_with(",queues=2"));
+        assert!(tap_option("t", 1).ends_with("downscript=no"));
+    }
+}
