@@ -4,14 +4,14 @@
 # (tests/linux/init.c). The package comes through apt and is not installed.
 #
 #   tools/linux-guest.sh [cloud]     the kernel for clouds with virtio-net, in build/linux
-#   tools/linux-guest.sh disk        the same with virtio-blk, in build/linux-disk
+#   tools/linux-guest.sh disk        the same with virtio-blk and CRC-32C by the processor, in build/linux-disk
 #   tools/linux-guest.sh generic     the one for PCs with e1000 and igb, in build/linux-generic
 #   tools/linux-guest.sh kvm         the one for clouds as a host with KVM, in build/linux-kvm
 set -euo pipefail
 cd "$(dirname "$0")/.."
 case ${1:-cloud} in
     cloud) out=build/linux suffix=cloud-amd64 modules=(net/core/failover drivers/net/net_failover drivers/net/virtio_net) ;;
-    disk) out=build/linux-disk suffix=cloud-amd64 modules=(net/core/failover drivers/net/net_failover drivers/net/virtio_net drivers/block/virtio_blk) ;;
+    disk) out=build/linux-disk suffix=cloud-amd64 modules=(net/core/failover drivers/net/net_failover drivers/net/virtio_net drivers/block/virtio_blk arch/x86/crypto/crc32c-intel) ;;
     generic) out=build/linux-generic suffix=amd64 modules=(drivers/net/ethernet/intel/e1000/e1000 drivers/dca/dca drivers/i2c/algos/i2c-algo-bit drivers/net/ethernet/intel/igb/igb) ;;
     kvm) out=build/linux-kvm suffix=cloud-amd64 modules=(virt/lib/irqbypass arch/x86/kvm/kvm arch/x86/kvm/kvm-amd drivers/net/tun) ;;
     *) echo "usage: tools/linux-guest.sh [cloud|disk|generic|kvm]" >&2 && exit 2 ;;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use cli::flags::RunFlags;
 use cli::machine_plan::{self, GuestConfig, Plan};
-use qemu::{Machine, Qemu, Transcript, Vm, namespace};
+use qemu::{DiskBus, Machine, Qemu, Transcript, Vm, namespace};
 
 use crate::{Kernel, OUTPUT};
 
@@ -75,6 +75,10 @@ impl System {
         }
         if self == Self::Unmitigated {
             machine.command_line += " mitigations=off";
+        }
+        if self.is_linux() && machine.disks.iter().any(|disk| disk.bus == DiskBus::Nvme) {
+            // Else a disk of one controller lies behind another that chooses among several.
+            machine.command_line += " nvme_core.multipath=N";
         }
         change(&mut machine);
         if !namespace::suit(machine.nic) {

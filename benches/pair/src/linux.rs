@@ -10,7 +10,8 @@ use cli::flags::{Addition, NicFlag, RunFlags};
 pub enum Kernel {
     /// The one for clouds: small, and of our cards it knows the paravirtual one only.
     Cloud,
-    /// The same with the module for paravirtual disks; those of NVMe it knows without.
+    /// The same with the modules for paravirtual disks, which NVMe needs none of, and for the
+    /// processor's instruction for the sums of ext4, which Debian loads by itself.
     Disk,
     /// The one for PCs.
     Generic,

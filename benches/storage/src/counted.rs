@@ -1,31 +1,65 @@
-//! Instructions for a transfer, and the functions that they are of.
+//! Instructions for a transfer, an append, a transaction or a SET, and the functions that they are of.
 //!
-//! A command runs with few transfers and with many; the difference is the transfers': fio's start and
-//! end, and what is typed into the shell, are in both.
+//! A command runs with few of them and with many; the difference is theirs: a program's start and
+//! end, and what is typed into the shell, are in both. Each difference is taken several times, and the median
+//! counts: a sample during which the host was busy has more of the guest's clock ticks.
 
 use std::collections::HashMap;
+use std::path::Path;
 
 use bench_pair::System;
 use bench_pair::counter::{self, Counts};
 use bench_pair::names::Names;
 
-use crate::disk::{Bus, Disk, Host};
+use crate::disk::{Bus, Cache, Disk};
+use crate::failures::Failures;
 use crate::load::{self, DIRECT};
 use crate::shell::Shell;
+use crate::{redis, sqlite};
 
 /// Where the kernel's half of the addresses begins, in both systems.
 const KERNEL: u64 = 1 << 63;
-/// Transfers of the short run.
-const SHORT: u32 = 1_000;
-/// How many more the long one has.
-///
-/// fio looks for some 60 ms of the clock how fast the CPU is, and what it executes meanwhile differs from run
-/// to run: spread over so many it is little.
-const MORE: u32 = 10_000;
-/// The same with `--quick`.
-const MORE_QUICK: u32 = 4_000;
 
-/// What one transfer costs.
+/// How many of a thing are counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Length {
+    /// Transfers of the short run.
+    short: u32,
+    /// How many more the long one has.
+    ///
+    /// fio looks for some 60 ms of the clock how fast the CPU is, and what it executes meanwhile differs from
+    /// run to run: spread over so many it is little.
+    more: u32,
+    /// How often.
+    samples: usize,
+}
+
+impl Length {
+    /// For the page.
+    pub const WHOLE: Self = Self {
+        short: 800,
+        more: 4000,
+        samples: 3,
+    };
+    /// To see whether anything has changed much.
+    pub const QUICK: Self = Self {
+        short: 400,
+        more: 1600,
+        samples: 1,
+    };
+
+    /// Of what takes a while, such as appends.
+    fn eighth(self) -> Self {
+        Self {
+            short: self.short / 8,
+            more: self.more / 8,
+            ..self
+        }
+    }
+}
+
+/// What one of a thing costs.
+#[derive(Clone, Debug)]
 pub struct Cost {
     /// Which.
     pub name: String,
@@ -74,82 +108,104 @@ fn owner(functions: &[String]) -> String {
     name.cloned().unwrap_or_default()
 }
 
+/// The guest whose instructions are counted.
+struct Counter {
+    system: System,
+    shell: Shell,
+    names: Names,
+    costs: Vec<Cost>,
+}
+
 /// Counts all that `is_wanted` names for one system, on disks behind `bus`.
 pub fn count(
     system: System,
     bus: Bus,
-    quick: bool,
+    length: Length,
     is_wanted: &dyn Fn(&str) -> bool,
+    failures: &mut Failures,
 ) -> Result<Vec<Cost>, String> {
-    let more = if quick { MORE_QUICK } else { MORE };
-    let mut all = Vec::new();
     let (raw, ext4) = (
-        Disk::new(Host::Memory, false)?,
-        Disk::new(Host::Memory, true)?,
+        Disk::new(Cache::Unsafe, None)?,
+        Disk::new(Cache::Unsafe, Some(Path::new(crate::EMPTY)))?,
     );
-    let disks = [raw.flag(bus), ext4.flag(Bus::Virtio)];
-    let (mut shell, names) = Shell::counted(system, &disks)?;
-    let device = bus.device();
-    if system.is_linux() {
-        // Linux looks for disks in the background.
-        shell.run(&format!(
-            "for turn in $(busybox seq 100); do [ -e /sys/block/{device} ] || busybox sleep 0.1; done"
-        ))?;
-        // What costs Linux least.
-        shell.run(&format!("echo none > /sys/block/{device}/queue/scheduler"))?;
-    }
+    let disks = [raw.flag(bus), ext4.flag(bus)];
+    let programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM, redis::PROGRAM]
+        .iter()
+        .map(|program| format!("{program}:{program}"))
+        .collect();
+    let (shell, names) = Shell::counted(system, &disks, &programs)?;
+    let mut counter = Counter {
+        system,
+        shell,
+        names,
+        costs: Vec::new(),
+    };
+    counter.shell.mount(system, bus)?;
     for load in DIRECT.iter().filter(|load| is_wanted(&load.name())) {
-        let command = |transfers| load.command(device, transfers);
-        all.extend(difference(&mut shell, &names, load.name(), more, &command));
+        let run = |shell: &mut Shell, transfers| shell.run(&load.command(bus.raw(), transfers));
+        counter.row(load.name(), length, failures, &run);
     }
-    if bus == Bus::Virtio && is_wanted(APPENDS) {
-        shell.run("mkdir -p /mnt; busybox mount -t ext4 /dev/vdb /mnt")?;
-        let more = more / 8;
-        all.extend(difference(
-            &mut shell,
-            &names,
-            APPENDS.into(),
-            more,
-            &load::appends,
-        ));
+    let few = length.eighth();
+    if is_wanted(APPENDS) {
+        let run = |shell: &mut Shell, count| shell.run(&load::appends(count));
+        counter.row(APPENDS.into(), few, failures, &run);
     }
-    Ok(all)
+    for mode in sqlite::Mode::ALL {
+        let name = format!("{}, a transaction", mode.name());
+        if is_wanted(&name) {
+            mode.prepare(&mut counter.shell, &[few.short, few.short + few.more])?;
+            let run = |shell: &mut Shell, count| mode.run(shell, count);
+            counter.row(name, few, failures, &run);
+        }
+    }
+    for clients in redis::CLIENTS {
+        let name = format!("{}, a SET", redis::name(clients));
+        if is_wanted(&name) {
+            redis::start(&mut counter.shell)?;
+            let run = |_: &mut Shell, count| redis::set(clients, count);
+            counter.row(name, few, failures, &run);
+        }
+    }
+    Ok(counter.costs)
 }
 
 /// The row of ext4.
-pub const APPENDS: &str = "append of 4 KiB to a file of ext4, and `fsync`";
+const APPENDS: &str = "append of 4 KiB to a file of ext4, and `fsync`";
 
-/// A row that fails is missing.
-fn difference(
-    shell: &mut Shell,
-    names: &Names,
-    name: String,
-    more: u32,
-    command: &dyn Fn(u32) -> String,
-) -> Option<Cost> {
-    let counted = (|| {
-        // Once for caches, and for the code that is translated.
-        run(shell, &command(SHORT))?;
-        let short = run(shell, &command(SHORT))?;
-        let long = run(shell, &command(SHORT + more))?;
-        Ok::<_, String>(Cost::new(name.clone(), &short, &long, more, names))
-    })();
-    match counted {
-        Ok(cost) => {
-            eprintln!("  {name}: {:.0} + {:.0}", cost.kernel, cost.program);
-            Some(cost)
-        }
-        Err(why) => {
-            eprintln!("  {name} fails: {why}");
-            None
+/// Does so many of a thing.
+type Run<'a, T> = &'a dyn Fn(&mut Shell, u32) -> Result<T, String>;
+
+impl Counter {
+    /// A row that fails is said, and missing.
+    fn row<T>(&mut self, name: String, length: Length, failures: &mut Failures, run: Run<'_, T>) {
+        match self.median(&name, length, run) {
+            Ok(cost) => {
+                eprintln!("  {name}: {:.0} + {:.0}", cost.kernel, cost.program);
+                self.costs.push(cost);
+            }
+            Err(why) => failures.add(self.system, &name, &why),
         }
     }
-}
 
-fn run(shell: &mut Shell, command: &str) -> Result<Counts, String> {
-    let before = counter::read()?;
-    shell.run(command)?;
-    Ok(counter::read()?.since(&before))
+    fn median<T>(&mut self, name: &str, length: Length, run: Run<'_, T>) -> Result<Cost, String> {
+        // Once for caches, and for the code that is translated.
+        run(&mut self.shell, length.short)?;
+        let mut costs = Vec::new();
+        for _ in 0..length.samples {
+            let short = self.counted(length.short, run)?;
+            let long = self.counted(length.short + length.more, run)?;
+            let name = name.to_string();
+            costs.push(Cost::new(name, &short, &long, length.more, &self.names));
+        }
+        costs.sort_by(|one, other| one.kernel.total_cmp(&other.kernel));
+        Ok(costs.swap_remove(costs.len() / 2))
+    }
+
+    fn counted<T>(&mut self, count: u32, run: Run<'_, T>) -> Result<Counts, String> {
+        let before = counter::read()?;
+        run(&mut self.shell, count)?;
+        Ok(counter::read()?.since(&before))
+    }
 }
 
 /// The kernel's functions that cost most, as text.

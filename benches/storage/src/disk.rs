@@ -1,21 +1,35 @@
-//! The image behind the guest's disk.
+//! The images behind the guest's disks.
 
 use std::fs::{self, File};
-use std::path::PathBuf;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use bench_pair::OUTPUT;
 
 /// Room for what is read and written, several times over.
-const BYTES: u64 = 256 << 20;
+const BYTES: u64 = 384 << 20;
 
-/// Where the host keeps it.
+/// What the host does with the guest's writes and flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Host {
-    /// In memory, where a flush costs nothing: what is seen is the guest's part.
-    Memory,
-    /// In a file of the host's disk, through its cache; a flush waits for the disk.
-    File,
+pub enum Cache {
+    /// The image is a file of the host's disk; a flush waits for that.
+    Writeback,
+    /// It lies in the host's memory and flushes are passed over: what is seen is the guest's part.
+    Unsafe,
+}
+
+impl Cache {
+    /// In the order of the page.
+    pub const ALL: [Self; 2] = [Self::Unsafe, Self::Writeback];
+
+    /// QEMU's word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Writeback => "writeback",
+            Self::Unsafe => "unsafe",
+        }
+    }
 }
 
 /// How the machine reaches it.
@@ -38,48 +52,62 @@ impl Bus {
     }
 
     /// What both systems call the first disk behind it.
-    pub fn device(self) -> &'static str {
+    pub fn raw(self) -> &'static str {
         match self {
             Self::Virtio => "vda",
             Self::Nvme => "nvme0n1",
         }
     }
+
+    /// And the second.
+    pub fn ext4(self) -> &'static str {
+        match self {
+            Self::Virtio => "vdb",
+            Self::Nvme => "nvme0n2",
+        }
+    }
 }
 
 /// A raw image, removed when it is dropped.
-pub struct Disk(PathBuf);
+pub struct Disk {
+    path: PathBuf,
+    cache: Cache,
+}
 
 impl Disk {
-    /// An image with a byte in each block, so that no read finds a hole; with ext4 or without.
-    pub fn new(host: Host, has_ext4: bool) -> Result<Self, String> {
-        let folder = match host {
-            Host::Memory => PathBuf::from("/dev/shm"),
-            Host::File => PathBuf::from(OUTPUT),
+    /// An image with a byte in each block, so that no read finds a hole; with ext4, which has what is in
+    /// `folder`, or without.
+    pub fn new(cache: Cache, ext4: Option<&Path>) -> Result<Self, String> {
+        let folder = match cache {
+            Cache::Unsafe => PathBuf::from("/dev/shm"),
+            Cache::Writeback => PathBuf::from(OUTPUT),
         };
-        let kind = if has_ext4 { "ext4" } else { "raw" };
+        let kind = if ext4.is_some() { "ext4" } else { "raw" };
         let name = format!("bench-storage-{}-{kind}.img", std::process::id());
         let path = folder.join(name);
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         fs::create_dir_all(&folder).map_err(failed)?;
         let mut file = File::create(&path).map_err(failed)?;
-        let disk = Self(path.clone());
-        std::io::copy(
-            &mut std::io::Read::take(std::io::repeat(0x5a), BYTES),
-            &mut file,
-        )
-        .map_err(failed)?;
-        match has_ext4 {
-            true => disk.format().map(|()| disk),
-            false => Ok(disk),
+        let disk = Self {
+            path: path.clone(),
+            cache,
+        };
+        let mut bytes = std::io::repeat(0x5a).take(BYTES);
+        std::io::copy(&mut bytes, &mut file).map_err(failed)?;
+        if let Some(folder) = ext4 {
+            disk.format(folder)?;
         }
+        // What was written here is not to be on its way while the guest's flushes are measured.
+        file.sync_all().map_err(failed)?;
+        Ok(disk)
     }
 
-    fn format(&self) -> Result<(), String> {
+    fn format(&self, folder: &Path) -> Result<(), String> {
         // Linux would go on with what mke2fs left for later while it is measured.
         let made = Command::new("mke2fs")
             .args(["-q", "-F", "-t", "ext4", "-b", "4096"])
             .args(["-E", "lazy_itable_init=0,lazy_journal_init=0"])
-            .arg(&self.0)
+            .args([Path::new("-d"), folder, &self.path])
             .status();
         match made.is_ok_and(|status| status.success()) {
             true => Ok(()),
@@ -89,17 +117,18 @@ impl Disk {
 
     /// For `--disk`.
     pub fn flag(&self, bus: Bus) -> String {
-        let more = match bus {
-            Bus::Virtio => "",
-            Bus::Nvme => ",bus=nvme",
+        let bus = match bus {
+            Bus::Virtio => "virtio",
+            Bus::Nvme => "nvme",
         };
-        format!("{}{more}", self.0.display())
+        let cache = self.cache.name();
+        format!("{},bus={bus},cache={cache}", self.path.display())
     }
 }
 
 impl Drop for Disk {
     fn drop(&mut self) {
         // It lies in a folder for what may be removed.
-        let _ = fs::remove_file(&self.0);
+        let _ = fs::remove_file(&self.path);
     }
 }

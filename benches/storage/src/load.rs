@@ -77,6 +77,9 @@ impl Load {
     }
 }
 
+/// fio itself.
+pub const PROGRAM: &str = "/usr/bin/fio";
+
 /// What fio shall not spend instructions on.
 const COMMON: &str = "fio --name=it --minimal --thread --gtod_reduce=1 --norandommap --randrepeat=1 --random_generator=lfsr";
 
@@ -84,6 +87,20 @@ const COMMON: &str = "fio --name=it --minimal --thread --gtod_reduce=1 --norando
 pub fn appends(count: u32) -> String {
     format!(
         "rm -f /mnt/log; {COMMON} --filename=/mnt/log --ioengine=sync --rw=write --bs=4k --size=64m --fallocate=none --fsync=1 --number_ios={count}"
+    )
+}
+
+/// The same for so many seconds.
+pub fn appends_for(seconds: u32) -> String {
+    format!(
+        "rm -f /mnt/log; {COMMON} --filename=/mnt/log --ioengine=sync --rw=write --bs=4k --size=64m --fallocate=none --fsync=1 --runtime={seconds}"
+    )
+}
+
+/// What a durable write can cost at best: 4 KiB to the disk itself and a flush, one after the other.
+pub fn device_for(device: &str, seconds: u32) -> String {
+    format!(
+        "{COMMON} --filename=/dev/{device} --ioengine=psync --direct=1 --rw=randwrite --bs=4k --size=64m --fsync=1 --time_based --runtime={seconds}"
     )
 }
 
@@ -96,3 +113,36 @@ pub fn sequential(pattern: &str) -> String {
 
 /// MiB of that file.
 pub const SEQUENTIAL_MIB: u32 = 64;
+
+/// Fields of fio's terse output.
+#[derive(Clone, Copy, Debug)]
+pub enum Field {
+    /// KiB a second of reads.
+    Read = 6,
+    /// Of writes.
+    Write = 47,
+    /// Writes a second.
+    Writes = 48,
+}
+
+impl Field {
+    /// What it has in what fio said.
+    pub fn of(self, said: &str) -> Result<f64, String> {
+        let fields = said.lines().find(|line| line.starts_with("3;"));
+        let field = fields.and_then(|line| line.split(';').nth(self as usize)?.parse().ok());
+        field.ok_or_else(|| format!("fio said: {said}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_field_stands_among_what_else_is_said() {
+        let fields: Vec<String> = (0..60).map(|field| (field * 1000).to_string()).collect();
+        let said = format!("a warning\n3;{}\n", fields[1..].join(";"));
+        assert_eq!(Field::Read.of(&said), Ok(6000.0));
+        assert!(Field::Read.of("nothing").is_err());
+    }
+}

@@ -1,36 +1,48 @@
-//! Counts the guest's instructions for a transfer to a disk, and measures bandwidth, beside Debian's Linux.
+//! Counts the guest's instructions for what it does with a disk, and measures rates, beside Debian's Linux.
 //!
-//!     cargo run --release -p bench-storage -- [--quick] [--functions] [--sietch] [WORD]...
+//!     cargo run --release -p bench-storage -- [--quick] [--functions] [--sietch] [--bus BUS] [WORD]...
 //!
 //! The tables go to standard output; a run of all rows in full length writes `docs/bench-storage.md`.
 //! `WORD`s choose rows by words of their names; `--functions` lists the kernel's functions
-//! behind each row; `--sietch` leaves Linux out.
+//! behind each row that is counted; `--sietch` leaves Linux out.
 
 #![forbid(unsafe_code)]
 
-mod bandwidth;
 mod counted;
 mod disk;
+mod failures;
 mod load;
 mod page;
+mod postgres;
+mod rates;
+mod redis;
 mod shell;
+mod sqlite;
 
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use bench_pair::{Kernel, System, Table};
 use clap::Parser;
-use disk::Bus;
+use counted::{Cost, Length};
+use disk::{Bus, Cache};
+use failures::Failures;
+use rates::{Effort, Place};
 
-/// Counts the guest's instructions for a transfer to a disk, beside Debian's Linux.
+/// A folder with nothing in it.
+const EMPTY: &str = "build/bench/empty";
+
+/// Counts the guest's instructions for what it does with a disk, and measures rates, beside Debian's Linux.
 #[derive(Debug, Parser)]
 struct Flags {
-    /// Rounds of the bandwidth
-    #[arg(long, default_value_t = 2)]
+    /// Rounds of what is measured by the clock
+    #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Measure a quarter as long and write no page
+    /// Measure less, with the host's cache `unsafe` only, and write no page
     #[arg(long)]
     quick: bool,
-    /// List the kernel's functions that cost most, and write no page
+    /// Count only, list the kernel's functions that cost most, and write no page
     #[arg(long)]
     functions: bool,
     /// Measure Sietch only, and write no page
@@ -49,6 +61,11 @@ impl Flags {
         self.words.iter().all(|word| name.contains(word.as_str()))
     }
 
+    fn is_whole(&self) -> bool {
+        let is_part = self.quick || self.functions || self.sietch || self.bus.is_some();
+        !is_part && self.words.is_empty()
+    }
+
     fn buses(&self) -> impl Iterator<Item = Bus> {
         let is_wanted = |bus: &Bus| match self.bus.as_deref() {
             Some("virtio") => *bus == Bus::Virtio,
@@ -58,11 +75,19 @@ impl Flags {
         Bus::ALL.into_iter().filter(is_wanted)
     }
 
+    fn caches(&self) -> &'static [Cache] {
+        match self.quick {
+            true => &[Cache::Unsafe],
+            false => &Cache::ALL,
+        }
+    }
+
     /// In the order of a round.
     fn systems(&self) -> &'static [System] {
-        match self.sietch {
-            true => &[System::Sietch],
-            false => &System::BOTH,
+        match (self.sietch, self.quick) {
+            (true, _) => &[System::Sietch],
+            (_, true) => &[System::Unmitigated, System::Sietch],
+            _ => &System::ALL,
         }
     }
 }
@@ -80,46 +105,96 @@ fn main() -> ExitCode {
 
 fn measure(flags: &Flags) -> Result<(), String> {
     bench_pair::set_up(&[Kernel::Disk])?;
-    let mut tables = String::new();
+    fs::create_dir_all(EMPTY).map_err(|error| format!("{EMPTY}: {error}"))?;
+    let mut failures = Failures::default();
+    let mut counts = String::new();
     for bus in flags.buses() {
-        let mut counts = [vec![], vec![]];
-        for &system in flags.systems() {
-            eprintln!("{}, {}", system.name(), bus.name());
-            let counted = counted::count(system, bus, flags.quick, &|name| flags.wants(name));
-            // What fails is missing from the table.
-            let costs = counted.unwrap_or_else(|why| {
-                eprintln!("  fails: {why}");
-                Vec::new()
-            });
-            if flags.functions {
-                print!("{}", counted::functions(system, &costs));
-            }
-            counts[usize::from(system == System::Sietch)] = costs;
-        }
-        let table = page::counts(bus, &counts[0], &counts[1]);
+        let table = page::counts(bus, &count(flags, bus, &mut failures));
         println!("{table}");
-        tables += &table;
+        counts += &table;
     }
-    if flags.functions || !flags.wants("sequential write, sequential read, MB/s") {
+    if flags.functions {
         return Ok(());
     }
+    let files = Files(postgres::files()?);
     let rounds = if flags.quick { 1 } else { flags.rounds };
     let mut table = Table::default();
     for round in 1..=rounds {
+        eprintln!("round {round} of {rounds}");
+        measure_round(flags, &files.0, &mut table, &mut failures);
+    }
+    let rates = table.to_markdown("one vCPU") + &failures.to_markdown();
+    println!("{rates}");
+    match flags.is_whole() {
+        true => page::write(&counts, &rates, rounds),
+        false => Ok(()),
+    }
+}
+
+/// What each system's instructions for each row are.
+fn count(flags: &Flags, bus: Bus, failures: &mut Failures) -> Vec<(System, Vec<Cost>)> {
+    let length = if flags.quick {
+        Length::QUICK
+    } else {
+        Length::WHOLE
+    };
+    let mut all = Vec::new();
+    for &system in flags.systems() {
+        eprintln!("{}, {}", system.name(), bus.name());
+        let is_wanted = |name: &str| flags.wants(name);
+        let costs = counted::count(system, bus, length, &is_wanted, failures);
+        let costs = costs.unwrap_or_else(|why| {
+            failures.add(system, &format!("all instructions of {}", bus.name()), &why);
+            Vec::new()
+        });
+        if flags.functions {
+            print!("{}", counted::functions(system, &costs));
+        }
+        all.push((system, costs));
+    }
+    all
+}
+
+fn measure_round(flags: &Flags, files: &Path, table: &mut Table, failures: &mut Failures) {
+    let effort = match flags.quick {
+        true => Effort {
+            seconds: 1,
+            count: 300,
+        },
+        false => Effort {
+            seconds: 3,
+            count: 800,
+        },
+    };
+    let places = flags
+        .buses()
+        .flat_map(|bus| flags.caches().iter().map(move |&cache| (bus, cache)));
+    for (bus, cache) in places {
         for &system in flags.systems() {
-            eprintln!("round {round} of {rounds}: {}", system.name());
-            for bus in flags.buses() {
-                // A row that fails lacks this round.
-                if let Err(why) = bandwidth::measure(system, bus, &mut table) {
-                    eprintln!("  failed: {why}");
-                }
+            eprintln!("{}, {}, {}", system.name(), bus.name(), cache.name());
+            let mut place = Place {
+                system,
+                bus,
+                cache,
+                effort,
+                files,
+                table,
+                failures,
+            };
+            if let Err(why) = place.measure(&|name| flags.wants(name)) {
+                let what = format!("all rates of {}, `{}`", bus.name(), cache.name());
+                failures.add(system, &what, &why);
             }
         }
     }
-    let bandwidth = table.to_markdown("one vCPU");
-    println!("{bandwidth}");
-    match flags.quick || flags.sietch || flags.bus.is_some() || !flags.words.is_empty() {
-        true => Ok(()),
-        false => page::write(&tables, &bandwidth, rounds),
+}
+
+/// A folder that is removed when it is dropped.
+struct Files(PathBuf);
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        // It lies in the folder for what may be removed.
+        let _ = fs::remove_dir_all(&self.0);
     }
 }

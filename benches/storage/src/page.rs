@@ -1,58 +1,96 @@
 //! The tables, and the page `docs/bench-storage.md`.
 
-use bench_pair::{Kernel, page};
+use bench_pair::{Kernel, System, page};
 
 use crate::counted::Cost;
 use crate::disk::Bus;
 
 const PAGE: &str = "docs/bench-storage.md";
 
-/// Instructions of both systems, row by row.
-pub fn counts(bus: Bus, linux: &[Cost], sietch: &[Cost]) -> String {
+/// Instructions of the systems, row by row; a row that failed in one of them is empty there.
+pub fn counts(bus: Bus, systems: &[(System, Vec<Cost>)]) -> String {
+    let names: Vec<&str> = systems.iter().map(|(system, _)| system.name()).collect();
     let mut text = format!(
-        "| {}, instructions of the kernel for a transfer | Linux | Sietch | Sietch / Linux |\n\
-        |---|---:|---:|---:|\n",
-        bus.name()
+        "| {}, instructions of the kernel | {} | Sietch / Linux |\n|---|{}---:|\n",
+        bus.name(),
+        names.join(" | "),
+        "---:|".repeat(systems.len()),
     );
-    for ours in sietch {
-        let theirs = linux.iter().find(|cost| cost.name == ours.name);
-        let theirs = theirs.map_or(f64::NAN, |cost| cost.kernel);
-        let (kernel, ratio) = (ours.kernel, ours.kernel / theirs);
-        text += &format!(
-            "| {} | {theirs:.0} | {kernel:.0} | {ratio:.2} |\n",
-            ours.name
-        );
+    for name in rows(systems) {
+        let of = |costs: &[Cost]| {
+            let cost = costs.iter().find(|cost| cost.name == name);
+            cost.map(|cost| cost.kernel)
+        };
+        let figures: Vec<Option<f64>> = systems.iter().map(|(_, costs)| of(costs)).collect();
+        let cells = figures.iter().map(|figure| match figure {
+            Some(figure) => format!("{figure:.0}"),
+            None => "failed".into(),
+        });
+        let cells: Vec<String> = cells.collect();
+        text += &format!("| {name} | {} | {} |\n", cells.join(" | "), ratio(&figures));
     }
     text + "\n"
 }
 
+/// The names of all rows, in their order.
+fn rows(systems: &[(System, Vec<Cost>)]) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for cost in systems.iter().flat_map(|(_, costs)| costs) {
+        if !names.contains(&cost.name.as_str()) {
+            names.push(&cost.name);
+        }
+    }
+    names
+}
+
+/// The last column by the one before it: Linux as it costs least.
+fn ratio(figures: &[Option<f64>]) -> String {
+    let ratio = match figures {
+        [.., Some(linux), Some(sietch)] if *linux > 0.0 => Some(sietch / linux),
+        _ => None,
+    };
+    ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"))
+}
+
 /// Writes the page.
-pub fn write(counts: &str, bandwidth: &str, rounds: u32) -> Result<(), String> {
+pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
     let text = format!(
-        "# What a transfer to a disk costs\n\n\
-        `cargo run --release -p bench-storage` wrote this page on {date}. Both systems ran as guests on the same\n\
-        host: the same QEMU flags, image, disk and `fio`, one CPU, 1 GiB, QEMU's virtio-blk or NVMe over a raw file.\n\
-        Linux has `mitigations=off` where instructions are counted, and no I/O scheduler.\n\n\
+        "# What a disk costs\n\n\
+        `cargo run --release -p bench-storage` wrote this page on {date}. All systems ran as guests on the same\n\
+        host: the same QEMU flags, images and programs, one CPU, 1 GiB, QEMU's virtio-blk or NVMe over raw files.\n\
+        Linux has no I/O scheduler, no multipath layer over NVMe, and the module that makes the sums of ext4 by the\n\
+        processor's instruction, as Sietch does. The ratio is to Linux with `mitigations=off`.\n\n\
         - {qemu}, emulated (TCG)\n\
         - Linux: {linux}\n\
-        - {fio}\n\n\
+        - {fio}; SQLite {sqlite}; {redis}; {postgres}\n\n\
         ## Instructions\n\n\
-        `benches/echo/plugin/count.c` counts each instruction of the guest while `fio` makes 1000 transfers, and\n\
-        11000: a transfer has a 10000th of the difference. They are of 4 KiB, random, with O_DIRECT, of the disk itself\n\
-        (`/dev/vda`, `/dev/nvme0n1`). Of depth 32 eight are handed over by one call and eight taken by one. Appends are\n\
-        buffered, on ext4, and spread over 1250 only. The image lies in the host's memory, so that a flush costs the\n\
-        host nothing. What `fio` does itself is left out: it looks how fast the clock runs, and what that takes\n\
-        differs from run to run. Rows of depth 1 are less sure than those of depth 32. `--functions` lists the functions of the kernel behind a row.\n\n\
+        `benches/echo/plugin/count.c` counts each instruction of the guest while a command does few things of a kind, and\n\
+        then many: one has its part of the difference. The middle one of three differences stands here. Transfers are\n\
+        `fio`'s, of 4 KiB, random, with O_DIRECT, of the disk itself; of depth 32 eight are handed over by one call and\n\
+        eight taken by one. A transaction of SQLite inserts 100 bytes by its shell, a SET comes from `redis-benchmark` on\n\
+        the host. Images lie in the host's memory with `cache=unsafe`, so a flush costs the host nothing. What programs\n\
+        execute themselves is left out. `--functions` lists the functions of the kernel behind a row.\n\n\
         {counts}\
-        ## Bandwidth\n\n\
-        `fio` writes and reads a file of 64 MiB on ext4 in pieces of 128 KiB, in {rounds} alternating rounds;\n\
-        writing ends with an fsync(2), reading begins with an empty cache. `writeback`: the image lies on the host's\n\
-        disk and a flush waits for that; `unsafe`: in its memory. By the host's clock, so a host that is busy shows.\n\n\
-        {bandwidth}",
+        ## Rates\n\n\
+        In {rounds} alternating rounds, by the clock of a host that did other work meanwhile: the spread shows how much. `unsafe`: the\n\
+        images lie in the host's memory, and it passes over flushes. `writeback`: on its disk, and a flush waits for that. The row\n\
+        of the disk itself is the bound of all that waits for it once. Sequential transfers are buffered, of a file of 64 MiB on ext4 in\n\
+        pieces of 128 KiB; writing ends with an fsync(2), reading begins with an empty cache. SQLite has `synchronous=FULL`,\n\
+        pgbench its own kind of transaction at scale 1; redis-benchmark and pgbench run on the host.\n\n\
+        {rates}",
         date = page::date(),
         qemu = page::qemu(),
         linux = page::linux(Kernel::Disk),
         fio = page::first_line("fio", &["--version"]),
+        sqlite = page::first_line("sqlite3", &["--version"])
+            .split(' ')
+            .next()
+            .unwrap_or("?"),
+        redis = page::first_line("redis-server", &["--version"])
+            .split(" sha")
+            .next()
+            .unwrap_or("?"),
+        postgres = page::first_line("postgres", &["--version"]),
     );
     page::write(PAGE, &text)
 }
@@ -62,15 +100,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_row_stands_beside_that_of_linux_with_its_name() {
+    fn each_row_stands_beside_those_of_linux_with_its_name() {
         let cost = |name: &str, kernel| Cost {
             name: name.into(),
             kernel,
             program: 100.0,
             functions: Default::default(),
         };
-        let linux = [cost("other", 1.0), cost("read", 300.0)];
-        let text = counts(Bus::Virtio, &linux, &[cost("read", 100.0)]);
-        assert!(text.contains("| read | 300 | 100 | 0.33 |"), "{text}");
+        let systems = [
+            (System::Linux, vec![cost("read", 400.0)]),
+            (
+                System::Unmitigated,
+                vec![cost("other", 1.0), cost("read", 300.0)],
+            ),
+            (System::Sietch, vec![cost("read", 100.0)]),
+        ];
+        let text = counts(Bus::Virtio, &systems);
+        assert!(text.contains("| read | 400 | 300 | 100 | 0.33 |"), "{text}");
+        assert!(
+            text.contains("| other | failed | 1 | failed | – |"),
+            "{text}"
+        );
     }
 }

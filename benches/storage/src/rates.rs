@@ -1,0 +1,163 @@
+//! What is measured by the host's clock: bandwidth, transactions and SETs a second.
+
+use std::path::Path;
+
+use bench_pair::{Better, System, Table};
+
+use crate::disk::{Bus, Cache, Disk};
+use crate::failures::Failures;
+use crate::load::{self, Field};
+use crate::shell::Shell;
+use crate::{postgres, redis, sqlite};
+
+/// A row, or what gives several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Row {
+    Device,
+    Append,
+    Sequential,
+    Sqlite(sqlite::Mode),
+    Redis(u32),
+    Postgres,
+}
+
+impl Row {
+    /// In the order of the page.
+    const ALL: [Self; 8] = [
+        Self::Device,
+        Self::Append,
+        Self::Sequential,
+        Self::Sqlite(sqlite::Mode::Wal),
+        Self::Sqlite(sqlite::Mode::Delete),
+        Self::Postgres,
+        Self::Redis(1),
+        Self::Redis(50),
+    ];
+
+    fn name(self) -> String {
+        match self {
+            Self::Device => "4 KiB and a flush on the disk itself, /s".into(),
+            Self::Append => "append of 4 KiB and `fsync` on ext4, /s".into(),
+            Self::Sequential => "sequential".into(),
+            Self::Sqlite(mode) => format!("{}, transactions/s", mode.name()),
+            Self::Redis(clients) => format!("{}, SET/s", redis::name(clients)),
+            Self::Postgres => format!("pgbench, {} clients, transactions/s", postgres::CLIENTS),
+        }
+    }
+}
+
+/// How long each row takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Effort {
+    /// Of what has no end.
+    pub seconds: u32,
+    /// Transactions and SETs of one client, where a flush costs nothing; a fourth where it costs.
+    pub count: u32,
+}
+
+/// The machine of a round, and where its figures go.
+pub struct Place<'a> {
+    pub system: System,
+    pub bus: Bus,
+    pub cache: Cache,
+    pub effort: Effort,
+    /// What is on the disk with ext4.
+    pub files: &'a Path,
+    pub table: &'a mut Table,
+    pub failures: &'a mut Failures,
+}
+
+impl Place<'_> {
+    /// The row's name in the table.
+    fn named(&self, row: &str) -> String {
+        format!("{}, `{}`, {row}", self.bus.name(), self.cache.name())
+    }
+
+    /// Measures all rows that `is_wanted` names.
+    ///
+    /// Errors: the machine does not start.
+    pub fn measure(&mut self, is_wanted: &dyn Fn(&str) -> bool) -> Result<(), String> {
+        let rows = Row::ALL
+            .into_iter()
+            .filter(|row| is_wanted(&self.named(&row.name())));
+        let rows: Vec<Row> = rows.collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let raw = Disk::new(self.cache, None)?;
+        let ext4 = Disk::new(self.cache, Some(self.files))?;
+        let mut programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM, redis::PROGRAM]
+            .iter()
+            .map(|program| format!("{program}:{program}"))
+            .collect();
+        programs.extend(postgres::additions()?);
+        let disks = [raw.flag(self.bus), ext4.flag(self.bus)];
+        let mut shell = Shell::fast(self.system, &disks, &programs)?;
+        shell.mount(self.system, self.bus)?;
+        for row in rows {
+            if let Err(why) = self.row(&mut shell, row) {
+                let name = self.named(&row.name());
+                self.failures.add(self.system, &name, &why);
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&mut self, row: &str, better: Better, figure: f64) {
+        let name = self.named(row);
+        self.table.add(&name, better, self.system, figure);
+    }
+
+    fn row(&mut self, shell: &mut Shell, row: Row) -> Result<(), String> {
+        let (seconds, name) = (self.effort.seconds, row.name());
+        let count = match self.cache {
+            Cache::Unsafe => self.effort.count,
+            Cache::Writeback => self.effort.count / 4,
+        };
+        let rate = match row {
+            Row::Device => {
+                let command = load::device_for(self.bus.raw(), seconds);
+                Field::Writes.of(&shell.run(&command)?)?
+            }
+            Row::Append => Field::Writes.of(&shell.run(&load::appends_for(seconds))?)?,
+            Row::Sequential => return self.sequential(shell),
+            Row::Sqlite(mode) => mode.rate(shell, count)?,
+            Row::Redis(clients) => return self.redis(shell, clients, count),
+            Row::Postgres => {
+                postgres::start(shell)?;
+                let rate = postgres::rate(2 * seconds)?;
+                postgres::stop(shell)?;
+                rate
+            }
+        };
+        self.add(&name, Better::More, rate);
+        Ok(())
+    }
+
+    fn sequential(&mut self, shell: &mut Shell) -> Result<(), String> {
+        let mb_s = |field: Field, said: &str| Ok::<_, String>(field.of(said)? * 1024.0 / 1e6);
+        let written = mb_s(Field::Write, &shell.run(&load::sequential("write"))?)?;
+        self.add("sequential write and fsync, MB/s", Better::More, written);
+        // What was cached is read from the disk again.
+        let device = self.bus.ext4();
+        shell.run(&format!(
+            "busybox umount /mnt && busybox mount -t ext4 /dev/{device} /mnt"
+        ))?;
+        let read = mb_s(Field::Read, &shell.run(&load::sequential("read"))?)?;
+        self.add("sequential read, MB/s", Better::More, read);
+        Ok(())
+    }
+
+    fn redis(&mut self, shell: &mut Shell, clients: u32, count: u32) -> Result<(), String> {
+        redis::start(shell)?;
+        let many = if clients == 1 { count } else { 8 * count };
+        redis::set(clients, many / 4)?;
+        let answers = redis::set(clients, many)?;
+        let name = redis::name(clients);
+        self.add(&format!("{name}, SET/s"), Better::More, answers.rate);
+        for (share, ms) in ["p50", "p99", "p99.9"].iter().zip(answers.percentiles_ms) {
+            self.add(&format!("{name}, {share}, ms"), Better::Less, ms);
+        }
+        Ok(())
+    }
+}
