@@ -7,23 +7,13 @@
 //! A link is made by the kernel before the program starts, from the file that `dladm` keeps links in, and the card
 //! has no address then.
 
-use std::env;
-use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::net::Ipv4Addr;
-use std::path::{Path, PathBuf};
 
 use crate::failure::Failure;
 use crate::flags::{BoardFlag, BypassFlag, Ip, NicFlag, RunFlags};
-use crate::kernel_file;
 use crate::machine_plan;
-use crate::pack::{PackError, Packed, elf};
-
-/// Names the library, where it is not in the target folder.
-const VARIABLE: &str = "SIETCH_LIBRARY";
-/// Where cargo puts it, from the target folder.
-const IN_TARGET: &str = "release/libsietch.so";
-const IN_MACHINE: &str = "/lib/libsietch.so";
+use crate::pack::Packed;
 
 /// The link, and where the kernel finds it (`docs/link.md`).
 const VNIC: &str = "vnic0";
@@ -70,18 +60,12 @@ impl Bypass {
         self.by == BypassFlag::Card
     }
 
-    /// Puts the library into the program's image, and what is to be made for it.
-    pub fn add_to(&self, packed: &mut Packed) -> Result<(), Failure> {
-        if is_static(&packed.path)? {
-            return Err(Failure::StaticProgram {
-                path: packed.path.clone(),
-            });
-        }
+    /// Puts into the program's image what is to be made for it.
+    pub fn add_to(&self, packed: &mut Packed) {
         if self.by == BypassFlag::Vnic {
             let line = format!("vnic\t{VNIC}\teth0\t{}\t0\n", some_station());
             packed.image.add_bytes(LINKS_FILE, 0o644, line);
         }
-        Ok(packed.add(&library()?, Path::new(IN_MACHINE))?)
     }
 
     /// What the library wants to know.
@@ -97,7 +81,6 @@ impl Bypass {
             BypassFlag::Vnic => VNIC.into(),
         };
         let mut variables = vec![
-            format!("LD_PRELOAD={IN_MACHINE}"),
             format!("SIETCH_LINK={link}"),
             format!("SIETCH_ADDRESS={address}/{prefix_len}"),
         ];
@@ -111,22 +94,4 @@ impl Bypass {
 fn some_station() -> String {
     let [a, b, c, ..] = RandomState::new().build_hasher().finish().to_ne_bytes();
     format!("02:08:20:{a:02x}:{b:02x}:{c:02x}")
-}
-
-fn library() -> Result<PathBuf, Failure> {
-    let path = match env::var_os(VARIABLE) {
-        Some(path) => PathBuf::from(path),
-        None => kernel_file::target_folder().join(IN_TARGET),
-    };
-    match path.is_file() {
-        true => Ok(path),
-        false => Err(Failure::NoLibrary { path }),
-    }
-}
-
-/// A static program makes its system calls itself. Scripts have an interpreter, which is another
-/// program.
-fn is_static(path: &Path) -> Result<bool, PackError> {
-    let bytes = fs::read(path).unwrap_or_default();
-    Ok(elf::is_elf(&bytes) && elf::needs(path, &bytes)?.interpreter.is_none())
 }

@@ -142,6 +142,10 @@ pub struct RunFlags {
     /// share, and the kernel drives the card
     #[arg(long, value_enum, num_args = 0..=1, require_equals = true, default_missing_value = "card")]
     pub bypass: Option<BypassFlag>,
+    /// Put the program's files of a pattern on a log: `write` and `fdatasync` are one write and one flush of the disk or the
+    /// area then. `*` and `?` stand for all but slashes
+    #[arg(long, value_name = "/PATTERN=/AREA", value_parser = parse_log)]
+    pub log: Option<String>,
     /// The machine's name [default: the program's]
     #[arg(long, value_parser = parse_name)]
     pub name: Option<String>,
@@ -164,7 +168,7 @@ pub struct RunFlags {
     pub disk: Vec<DiskFlag>,
     /// Have a disk as the root, a volume by its name or a file by its path: what is changed there stays. PROGRAM is a
     /// path on that disk, or a name to search there; /dev/vda is this disk
-    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["add", "bypass"])]
+    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["add", "bypass", "log"])]
     pub root_disk: Option<RootDisk>,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
@@ -515,6 +519,15 @@ fn parse_name(text: &str) -> Result<String, String> {
         return Err("give letters, digits, '-', '_' and '.'".into());
     }
     Ok(text.into())
+}
+
+/// An absolute pattern and an absolute path.
+fn parse_log(text: &str) -> Result<String, String> {
+    let halves = text.rsplit_once('=');
+    match halves.is_some_and(|(pattern, area)| pattern.starts_with('/') && area.starts_with('/')) {
+        true => Ok(text.into()),
+        false => Err("give /PATTERN=/AREA, as '/data/appendonlydir/*.incr.aof=/dev/vdb'".into()),
+    }
 }
 
 #[cfg(test)]

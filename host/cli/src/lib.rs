@@ -17,6 +17,7 @@ mod host_programs;
 pub mod kernel_file;
 pub mod machine_plan;
 pub mod pack;
+mod preload;
 pub mod profile;
 mod room;
 pub mod session;

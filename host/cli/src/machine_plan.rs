@@ -20,6 +20,7 @@ use crate::flags::{
 };
 use crate::kernel_file;
 use crate::pack::{Packed, RunFile, etc, profiles};
+use crate::preload;
 use crate::stdio::Console;
 
 /// Memory of a machine whose image leaves room in it.
@@ -60,6 +61,8 @@ pub struct GuestConfig {
     pub has_root_disk: bool,
     /// Whether the card is the program's.
     pub bypass: Option<Bypass>,
+    /// Which of the program's files are on a log: the library's variable.
+    pub log: Option<String>,
 }
 
 impl GuestConfig {
@@ -71,7 +74,12 @@ impl GuestConfig {
             console: Console::default(),
             has_root_disk: flags.root_disk.is_some(),
             bypass: Bypass::of(flags)?,
+            log: flags.log.clone(),
         })
+    }
+
+    fn has_library(&self) -> bool {
+        self.bypass.is_some() || self.log.is_some()
     }
 }
 
@@ -98,7 +106,10 @@ impl Plan {
             packed.add(&addition.host, &addition.guest)?;
         }
         if let Some(bypass) = &around.bypass {
-            bypass.add_to(&mut packed)?;
+            bypass.add_to(&mut packed);
+        }
+        if around.has_library() {
+            preload::add_to(&mut packed)?;
         }
         let run = run_file(flags, &packed, &hostname, around);
         run.add_to(&mut packed.image);
@@ -140,7 +151,10 @@ fn run_file(
     if console.has_terminal() {
         environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
     }
+    environment.extend(around.has_library().then(preload::variable));
     environment.extend(around.bypass.iter().flat_map(Bypass::environment));
+    let log = around.log.iter();
+    environment.extend(log.map(|log| format!("SIETCH_LOG={log}")));
     for variable in &flags.env {
         if variable.contains('=') {
             environment.push(variable.clone());

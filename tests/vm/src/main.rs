@@ -63,6 +63,7 @@ mod link_frames;
 mod link_order;
 mod link_restore;
 mod links;
+mod logged;
 mod lone_frames;
 mod many_cpus;
 mod mariadb;
@@ -186,6 +187,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, volumes::TESTS),
         ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
         ours(setup, databases::TESTS),
+        ours(setup, logged::TESTS),
         ours(
             setup,
             once(setup, Cpus::Several, databases::TESTS_OF_SERVERS),
