@@ -23,7 +23,11 @@ pub(crate) const ENTRIES: u16 = 32;
 const IDENTIFY_NAMESPACE: u32 = 0;
 const IDENTIFY_CONTROLLER: u32 = 1;
 const IDENTIFY_ACTIVE: u32 = 2;
+const IDENTIFY_PRIMARY: u32 = 0x14;
+const IDENTIFY_SECONDARIES: u32 = 0x15;
 const FEATURE_QUEUES: u32 = 7;
+/// In an opcode: the command takes data.
+const HOST_TO_CONTROLLER: u8 = 1 << 0;
 const QUEUE_IS_CONTIGUOUS: u32 = 1;
 const QUEUE_INTERRUPTS: u32 = 1 << 1;
 
@@ -119,7 +123,37 @@ impl Admin {
             .collect())
     }
 
-    /// Asks what a program wants to know; at most a page of answer.
+    /// How many resources this controller has for those of virtual functions.
+    pub(crate) fn primary_capabilities(
+        &mut self,
+        machine: &impl Machine,
+    ) -> Result<Vec<u8>, Error> {
+        self.identify(IDENTIFY_PRIMARY, 0, machine)
+    }
+
+    /// The controllers of virtual functions, and what each has.
+    pub(crate) fn secondary_controllers(
+        &mut self,
+        machine: &impl Machine,
+    ) -> Result<Vec<u8>, Error> {
+        self.identify(IDENTIFY_SECONDARIES, 0, machine)
+    }
+
+    /// Sends a command with a list of one controller.
+    pub(crate) fn run_on_controller(
+        &mut self,
+        entry: Entry,
+        controller: u16,
+        machine: &impl Machine,
+    ) -> Result<(), Error> {
+        let page = self.page.dev_addr(0, PAGE_BYTES);
+        self.page.copy_in(0, &[0; PAGE_BYTES]);
+        self.page.write_u32(0, u32::from(controller) << 16 | 1);
+        let entry = entry.with_page(page.ok_or(Error::OutOfMemory)?);
+        self.run(&entry, machine).map(drop)
+    }
+
+    /// Asks what a program wants to know; at most a page of answer, or of what the command takes.
     pub(crate) fn ask(
         &mut self,
         question: &Question,
@@ -138,6 +172,9 @@ impl Admin {
         };
         // What an earlier answer left there is nobody's.
         self.page.copy_in(0, &[0; PAGE_BYTES]);
+        if question.opcode & HOST_TO_CONTROLLER != 0 {
+            self.page.copy_in(0, answer);
+        }
         let entry = entry.with_page(page.ok_or(Error::OutOfMemory)?);
         let (status, result) = match self.run(&entry, machine) {
             Ok(result) => (0, result),

@@ -17,6 +17,7 @@ use crate::registers::{Registers, Status};
 use crate::ring::Ring;
 use crate::shadow::Shadows;
 use crate::slots::Slots;
+use crate::virtualization::Share;
 
 /// Namespaces that we look at.
 const NAMESPACES_MAX: usize = 16;
@@ -33,6 +34,8 @@ pub struct Wanted {
     /// Entries of MSI-X that lead somewhere; one at least. Queue `n` of each namespace raises entry `n`,
     /// modulo their number; entry 0 is raised by the admin queue too.
     pub vectors: u16,
+    /// It may have no namespace of its own: it rules those of virtual functions.
+    pub may_be_empty: bool,
 }
 
 /// A part of the medium: a disk.
@@ -56,6 +59,8 @@ pub struct Controller<D, M> {
     namespaces: Vec<Namespace>,
     /// Queues of each namespace.
     queues: u16,
+    /// Controllers of virtual functions, how many, and what each has.
+    pub(crate) tenants: Option<(u16, Share)>,
     generation: Generation,
 }
 
@@ -72,6 +77,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
             facts: None,
             namespaces: Vec::new(),
             queues: 0,
+            tenants: None,
             generation: Generation::default(),
         };
         match controller
@@ -91,6 +97,11 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         self.facts.as_ref().map(|facts| &facts.identity)
     }
 
+    /// Whether it takes commands; not after it was reset from elsewhere.
+    pub fn is_ready(&self) -> bool {
+        self.registers.status() == Status::Ready
+    }
+
     /// How many namespaces can be disks.
     pub fn namespaces(&self) -> usize {
         self.namespaces.len()
@@ -99,6 +110,12 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
     /// The number by which the controller knows a namespace.
     pub fn namespace_number(&self, index: usize) -> Option<u32> {
         Some(self.namespaces.get(index)?.number)
+    }
+
+    /// Whether a namespace is a disk of ours, or all are meant.
+    pub(crate) fn is_own(&self, number: u32) -> bool {
+        let mut own = self.namespaces.iter();
+        number == u32::MAX || own.any(|namespace| namespace.number == number)
     }
 
     /// The shape of a namespace, as last heard.
@@ -128,9 +145,24 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         self.bring_up()?;
         let needed = self.queues.saturating_mul(self.namespaces.len() as u16);
         match self.agree_on_queues()? {
-            given if given < needed => Err(Error::Changed),
-            given => self.share_doorbells(given),
+            given if given < needed => return Err(Error::Changed),
+            given => self.share_doorbells(given)?,
         }
+        self.restore_secondaries()
+    }
+
+    /// Has the admin queue do something. After an error that is no refusal the controller is reset: the command may
+    /// still be under way.
+    pub(crate) fn with_admin<R>(
+        &mut self,
+        act: impl FnOnce(&mut Admin, &M) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        let admin = self.admin.as_mut().ok_or(Error::Absent)?;
+        let done = act(admin, &self.machine);
+        if !matches!(done, Ok(_) | Err(Error::Refused(_))) {
+            self.reset();
+        }
+        done
     }
 
     /// Has doorbells of so many queues in memory too, where the controller offers it.
@@ -167,6 +199,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         self.share_doorbells(given)?;
         self.namespaces.truncate(given.into());
         self.queues = match given.checked_div(count) {
+            None if self.wanted.may_be_empty => 0,
             None => return Err(Error::NoNamespace),
             Some(queues) => queues.clamp(1, self.wanted.queues.max(1)),
         };
@@ -230,14 +263,15 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         self.limits(index)
     }
 
-    /// Asks what a program wants to know.
+    /// Asks what a program wants to know, or rules virtual functions as it says.
     ///
-    /// Errors: `Unsupported` if the command could do more than ask, or its answer is longer than a page.
+    /// Errors: `Unsupported` if the command could do more, or its answer is longer than a page.
     pub(crate) fn ask(&mut self, question: &Question, answer: &mut [u8]) -> Result<Reply, Failure> {
-        let may_ask = matches!(
-            question.opcode,
-            admin::IDENTIFY | admin::GET_LOG_PAGE | admin::GET_FEATURES
-        );
+        let may_ask = match question.opcode {
+            admin::IDENTIFY | admin::GET_LOG_PAGE | admin::GET_FEATURES => true,
+            admin::VIRTUALIZATION | admin::NAMESPACE_ATTACHMENT => self.may_rule(question, answer),
+            _ => false,
+        };
         if !may_ask || answer.len() > PAGE_BYTES {
             return Err(Failure::Unsupported);
         }

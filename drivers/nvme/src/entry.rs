@@ -17,6 +17,8 @@ pub(crate) mod admin {
     pub const SET_FEATURES: u8 = 0x09;
     pub const GET_LOG_PAGE: u8 = 0x02;
     pub const GET_FEATURES: u8 = 0x0a;
+    pub const NAMESPACE_ATTACHMENT: u8 = 0x15;
+    pub const VIRTUALIZATION: u8 = 0x1c;
     pub const DOORBELL_BUFFER: u8 = 0x7c;
 }
 

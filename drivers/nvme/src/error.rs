@@ -23,6 +23,8 @@ pub enum Error {
     OutOfMemory,
     /// It has no namespace that we can use.
     NoNamespace,
+    /// It has no controller for such a virtual function.
+    NoFunction,
     /// It came back with another shape, or a namespace did.
     Changed,
 }

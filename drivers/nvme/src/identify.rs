@@ -197,11 +197,11 @@ fn block_shift(bytes: &[u8]) -> Result<u32, Error> {
     }
 }
 
-fn byte(bytes: &[u8], at: usize) -> u8 {
+pub(crate) fn byte(bytes: &[u8], at: usize) -> u8 {
     bytes.get(at).copied().unwrap_or(0)
 }
 
-fn word(bytes: &[u8], at: usize) -> u32 {
+pub(crate) fn word(bytes: &[u8], at: usize) -> u32 {
     let found = bytes.get(at..).and_then(|rest| rest.first_chunk());
     found.map_or(0, |word| u32::from_le_bytes(*word))
 }

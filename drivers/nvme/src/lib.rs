@@ -43,12 +43,14 @@ mod registers;
 mod ring;
 mod shadow;
 mod slots;
+mod virtualization;
 
 pub use controller::{Controller, Wanted};
 pub use error::Error;
 pub use identify::Identity;
 pub use machine::Machine;
 pub use namespace::Namespace;
+pub use virtualization::Secondary;
 
 use hal::pci::PciFunction;
 

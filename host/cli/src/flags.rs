@@ -160,10 +160,10 @@ pub struct RunFlags {
     )]
     pub volume: Vec<Mount>,
     /// Give the machine a file of the host as a disk: /dev/vda, then vdb and so on; by NVMe
-    /// /dev/nvme0n1, then nvme0n2. With cache=unsafe the host takes no notice of flushes: for benchmarks
+    /// /dev/nvme0n1, then nvme0n2, or with vf=N that of a virtual function, for a program. With cache=unsafe the host takes no notice of flushes: for benchmarks
     #[arg(
         long,
-        value_name = "FILE[,format=raw|qcow2][,bus=virtio|nvme][,cache=unsafe][,ro]"
+        value_name = "FILE[,format=raw|qcow2][,bus=virtio|nvme[,vf=N]][,cache=unsafe][,ro]"
     )]
     pub disk: Vec<DiskFlag>,
     /// Have a disk as the root, a volume by its name or a file by its path: what is changed there stays. PROGRAM is a

@@ -271,6 +271,22 @@ fn profiled(line: CommandLine, flags: &RunFlags) -> CommandLine {
     line.set("profile", &char::from(request).to_string())
 }
 
+/// Tells the kernel which virtual function of the NVMe controller has which namespace.
+fn with_virtual_functions(line: CommandLine, disks: &[DiskFlag]) -> CommandLine {
+    let namespaces = disks.iter().filter(|disk| disk.bus == DiskBus::Nvme);
+    let owned = (1..).zip(namespaces);
+    let owned = owned.filter_map(|(number, disk)| Some((number, disk.virtual_function?)));
+    let owned: Vec<(u32, u8)> = owned.collect();
+    let Some(count) = owned.iter().map(|(_, function)| function).max() else {
+        return line;
+    };
+    let pairs = owned
+        .iter()
+        .map(|(number, function)| format!("{number}:{function}"));
+    line.set("nvme.max_vfs", &count.to_string())
+        .set("nvme.attach", &pairs.collect::<Vec<_>>().join(","))
+}
+
 /// Whether the board has what is asked for.
 fn check_board(flags: &RunFlags) -> Result<(), Failure> {
     if flags.machine != BoardFlag::Microvm {
@@ -290,6 +306,7 @@ fn check_board(flags: &RunFlags) -> Result<(), Failure> {
 pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, Failure> {
     check_board(flags)?;
     let mut command_line = profiled(plan.command_line.clone(), flags);
+    command_line = with_virtual_functions(command_line, &flags.disk);
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
     }
@@ -374,6 +391,7 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
             read_only: disk.read_only,
             bus: disk.bus,
             block_bytes: disk.block_bytes,
+            virtual_function: disk.virtual_function,
             is_unsafe: disk.is_unsafe,
             bad_sector: disk.bad_sector,
             record: disk.record.clone(),

@@ -197,6 +197,8 @@ pub struct Disk {
     pub bus: DiskBus,
     /// Bytes of a block, if not 512.
     pub block_bytes: Option<u32>,
+    /// Of NVMe: the virtual function whose namespace it is, from 1; `None` for the machine's own.
+    pub virtual_function: Option<u8>,
     /// Whether the host takes no notice of flushes: what the file has after the host fails is anybody's guess.
     pub is_unsafe: bool,
     /// For tests: a sector that can be neither read nor written.

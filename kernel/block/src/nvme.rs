@@ -1,6 +1,7 @@
 //! What ioctl(2) asks of NVMe disks alone (include/uapi/linux/nvme_ioctl.h): `nvme id-ctrl` and its like.
 //!
-//! Commands that only ask are passed on, for who administrates the machine; what changes the device is not.
+//! Commands that only ask are passed on, for who administrates the machine, and those that rule virtual functions
+//! (`nvme virt-mgmt`, `attach-ns`, `detach-ns`); what else changes the device is not.
 
 use alloc::vec::Vec;
 use core::cmp::min;
@@ -19,6 +20,8 @@ use crate::requests::require_admin;
 
 const NVME_IOCTL_ID: u32 = 0x4e40;
 const NVME_IOCTL_ADMIN_CMD: u32 = 0xc048_4e41;
+/// In an opcode: the command takes the data.
+const HOST_TO_CONTROLLER: u8 = 1 << 0;
 /// `struct nvme_passthru_cmd`, eight bytes each, and where in it the result stands.
 const COMMAND_QUADS: usize = 9;
 const RESULT: u64 = 68;
@@ -51,8 +54,14 @@ fn pass_on(disk: &Disk, at: VirtAddr) -> Result<usize> {
     let mut bytes = Vec::new();
     bytes.make_room(len)?;
     bytes.resize(len, 0);
+    let takes_data = question.opcode & HOST_TO_CONTROLLER != 0;
+    if takes_data {
+        user::copy_in(VirtAddr(data), &mut bytes)?;
+    }
     let Reply { status, result } = disk.ask(&question, &mut bytes).map_err(error_of)?;
-    user::copy_out(&bytes, VirtAddr(data))?;
+    if !takes_data {
+        user::copy_out(&bytes, VirtAddr(data))?;
+    }
     user::write(at.checked_add(RESULT).ok_or(Error::BadAddress)?, result)?;
     Ok(status.into())
 }

@@ -58,6 +58,24 @@ pub struct Model {
     pub optional: u16,
     pub has_cache: bool,
     pub has_shadows: bool,
+    /// Controllers of virtual functions: their number is that of the function and 100.
+    pub secondaries: Vec<Tenant>,
+    /// The list of them says that there are so many.
+    pub secondaries_said: Option<u8>,
+    /// Flexible queues and interrupts, and how many one may have.
+    pub flexible: [(u32, u16); 2],
+}
+
+/// A controller of a virtual function.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tenant {
+    pub function: u16,
+    pub queues: u16,
+    pub interrupts: u16,
+    pub is_online: bool,
+    /// How often it was reset.
+    pub resets: u32,
+    pub namespaces: Vec<u32>,
 }
 
 impl Default for Model {
@@ -70,6 +88,9 @@ impl Default for Model {
             optional: 1 << 2 | 1 << 3,
             has_cache: true,
             has_shadows: false,
+            secondaries: Vec::new(),
+            secondaries_said: None,
+            flexible: [(8, 4), (4, 2)],
         }
     }
 }
@@ -216,6 +237,7 @@ impl State {
             self.shadows = None;
             self.pending.clear();
             self.resets += 1;
+            self.model.secondaries.iter_mut().for_each(Tenant::stop);
         }
         if enabled && ready {
             self.fetch_all();
@@ -349,10 +371,49 @@ impl State {
                 let last = u32::from(self.model.queues - 1);
                 result = last << 16 | last;
             }
+            0x15 | 0x1c => {
+                let status = self.rule(seen);
+                return self.end(0, id, status, 0);
+            }
             0x7c => self.shadows = Some((seen.pages[0], seen.pages[1])),
             opcode => panic!("command {opcode:#x}"),
         }
         self.end(0, id, 0, result);
+    }
+
+    /// Virtualization Management and Namespace Attachment; returns the status.
+    fn rule(&mut self, seen: &Seen) -> u16 {
+        const INVALID_STATE: u16 = 0x120;
+        const INVALID_CONTROLLER: u16 = 0x11f;
+        let mut list = [0; 4];
+        let place = seen.words[0];
+        let controller = match seen.opcode {
+            0x1c => (place >> 16) as u16,
+            _ => {
+                self.memory
+                    .read(DeviceAddr(seen.pages[0]), &mut list)
+                    .unwrap();
+                assert_eq!(list[..2], [1, 0], "one controller");
+                u16::from_le_bytes([list[2], list[3]])
+            }
+        };
+        let mut all = self.model.secondaries.iter_mut();
+        let Some(tenant) = all.find(|one| one.function + 100 == controller) else {
+            return INVALID_CONTROLLER;
+        };
+        let count = seen.words[1] as u16;
+        match (seen.opcode, place & 0xffff) {
+            (0x15, 0) => tenant.namespaces.push(seen.namespace),
+            (0x15, 1) => tenant.namespaces.retain(|one| *one != seen.namespace),
+            (0x1c, 7) => tenant.stop(),
+            (0x1c, 8 | 0x108) if tenant.is_online => return INVALID_STATE,
+            (0x1c, 8) => tenant.queues = count,
+            (0x1c, 0x108) => tenant.interrupts = count,
+            (0x1c, 9) if tenant.queues < 2 || tenant.interrupts == 0 => return INVALID_STATE,
+            (0x1c, 9) => tenant.is_online = true,
+            what => panic!("{what:x?}"),
+        }
+        0
     }
 
     fn identify(&self, what: u32, namespace: u32) -> Vec<u8> {
@@ -381,8 +442,38 @@ impl State {
                 page[128..130].copy_from_slice(&metadata.to_le_bytes());
                 page[130] = shift;
             }
+            0x14 => {
+                for (at, (total, each)) in [32, 64].into_iter().zip(model.flexible) {
+                    page[at..at + 4].copy_from_slice(&total.to_le_bytes());
+                    page[at + 12..at + 14].copy_from_slice(&each.to_le_bytes());
+                }
+            }
+            0x15 => {
+                let count = model.secondaries.len() as u8;
+                page[0] = model.secondaries_said.unwrap_or(count);
+                for (tenant, at) in model.secondaries.iter().zip((32..).step_by(32)) {
+                    let words = [
+                        (0, tenant.function + 100),
+                        (4, tenant.is_online.into()),
+                        (8, tenant.function),
+                        (10, tenant.queues),
+                        (12, tenant.interrupts),
+                    ];
+                    for (offset, word) in words {
+                        page[at + offset..at + offset + 2].copy_from_slice(&word.to_le_bytes());
+                    }
+                }
+            }
             what => panic!("structure {what}"),
         }
         page
+    }
+}
+
+impl Tenant {
+    /// What being taken offline does.
+    fn stop(&mut self) {
+        self.resets += u32::from(self.is_online);
+        (self.queues, self.interrupts, self.is_online) = (0, 0, false);
     }
 }

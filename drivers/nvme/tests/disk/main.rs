@@ -1,6 +1,7 @@
 //! Disks against a simulated controller.
 
 mod controller;
+mod virtual_functions;
 
 use std::cell::{RefCell, RefMut};
 use std::sync::Arc;
@@ -69,6 +70,7 @@ fn open(memory: &SimMemory, device: &Controller) -> Result<Driver, Error> {
     let wanted = Wanted {
         queues: 2,
         vectors: 2,
+        may_be_empty: false,
     };
     nvme::Controller::open(device.registers(), memory.clone(), device.clone(), wanted)
 }

@@ -232,6 +232,7 @@ fn raw_disk(file: &Path, access: Access) -> Disk {
         read_only: access == Access::Read,
         bus: DiskBus::Virtio,
         block_bytes: None,
+        virtual_function: None,
         is_unsafe: false,
         bad_sector: None,
         record: None,

@@ -6,11 +6,34 @@ use crate::machine::{Board, Disk, DiskBus, Machine};
 impl Machine {
     pub(super) fn add_disks(&self, args: &mut Args) {
         if self.disks.iter().any(|disk| disk.bus == DiskBus::Nvme) {
-            args.pair("-device", "nvme,id=nvme0,serial=sietch");
+            self.add_nvme(args);
         }
         for (number, disk) in self.disks.iter().enumerate() {
             self.add_disk(args, number, disk);
         }
+    }
+
+    /// The one controller. What virtual functions may have comes on top of what it has by itself.
+    fn add_nvme(&self, args: &mut Args) {
+        const OWN_QUEUES: u16 = 64;
+        let functions = self.disks.iter().filter_map(|disk| disk.virtual_function);
+        let Some(count) = functions.max().map(u16::from) else {
+            return args.pair("-device", "nvme,id=nvme0,serial=sietch");
+        };
+        // A queue for each CPU, and the admin queue.
+        let interrupts = count * u16::from(self.cpus);
+        let queues = interrupts + count;
+        args.pair("-device", "nvme-subsys,id=nvme-subsys");
+        args.pair(
+            "-device",
+            format!(
+                "nvme,id=nvme0,serial=sietch,subsys=nvme-subsys,sriov_max_vfs={count},\
+                 sriov_vq_flexible={queues},sriov_vi_flexible={interrupts},\
+                 max_ioqpairs={},msix_qsize={}",
+                OWN_QUEUES + queues,
+                OWN_QUEUES + 1 + interrupts
+            ),
+        );
     }
 
     fn add_disk(&self, args: &mut Args, number: usize, disk: &Disk) {
@@ -47,7 +70,7 @@ impl Machine {
             "-blockdev",
             format!("driver={driver},node-name=disk{number},discard=unmap{access}{cache},{file}"),
         );
-        let device = self.disk_device(disk.bus);
+        let device = self.disk_device(disk);
         let block = match disk.block_bytes {
             Some(bytes) => format!(",logical_block_size={bytes},physical_block_size={bytes}"),
             None => String::new(),
@@ -55,10 +78,10 @@ impl Machine {
         args.pair("-device", format!("{device},drive=disk{number}{block}"));
     }
 
-    fn disk_device(&self, bus: DiskBus) -> String {
-        let device = match (bus, self.board) {
+    fn disk_device(&self, disk: &Disk) -> String {
+        let device = match (disk.bus, self.board) {
             // It is behind the IOMMU as its controller is.
-            (DiskBus::Nvme, _) => return "nvme-ns,bus=nvme0".into(),
+            (DiskBus::Nvme, _) => return self.namespace(disk),
             (DiskBus::Virtio, Board::Q35) => format!(
                 "virtio-blk-pci,disable-legacy=on,num-queues={cpus},vectors={vectors}",
                 cpus = self.cpus,
@@ -67,6 +90,20 @@ impl Machine {
             (DiskBus::Virtio, Board::Microvm) => "virtio-blk-device".into(),
         };
         device + self.behind_iommu()
+    }
+
+    /// Beside virtual functions each namespace has one controller at a time, at first the machine's own or none.
+    fn namespace(&self, disk: &Disk) -> String {
+        let has_functions = self
+            .disks
+            .iter()
+            .any(|disk| disk.virtual_function.is_some());
+        let access = match (has_functions, disk.virtual_function) {
+            (false, _) => "",
+            (true, None) => ",shared=off",
+            (true, Some(_)) => ",shared=off,detached=on",
+        };
+        format!("nvme-ns,bus=nvme0{access}")
     }
 }
 
@@ -84,6 +121,7 @@ mod tests {
             read_only: true,
             bus: crate::DiskBus::Virtio,
             block_bytes: None,
+            virtual_function: None,
             is_unsafe: false,
             bad_sector: Some(9),
             record: None,
@@ -111,6 +149,7 @@ mod tests {
             read_only: false,
             bus: crate::DiskBus::Nvme,
             block_bytes: Some(4096),
+            virtual_function: None,
             is_unsafe: true,
             bad_sector: None,
             record: None,
@@ -126,6 +165,36 @@ mod tests {
         for number in 0..2 {
             let device = format!("-device nvme-ns,bus=nvme0,drive=disk{number},{blocks}");
             assert!(args.contains(&device), "{args}");
+        }
+    }
+    #[test]
+    fn namespaces_of_virtual_functions_are_theirs_alone() {
+        let disk = |virtual_function| Disk {
+            file: "/disk".into(),
+            format: crate::DiskFormat::Raw,
+            read_only: false,
+            bus: crate::DiskBus::Nvme,
+            block_bytes: None,
+            virtual_function,
+            is_unsafe: false,
+            bad_sector: None,
+            record: None,
+        };
+        let machine = Machine {
+            cpus: 2,
+            disks: vec![disk(None), disk(Some(2)), disk(Some(1))],
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        for piece in [
+            "-device nvme-subsys,id=nvme-subsys -device nvme,id=nvme0,",
+            "subsys=nvme-subsys,sriov_max_vfs=2,sriov_vq_flexible=6,sriov_vi_flexible=4,",
+            "max_ioqpairs=70,msix_qsize=69",
+            "nvme-ns,bus=nvme0,shared=off,drive=disk0",
+            "nvme-ns,bus=nvme0,shared=off,detached=on,drive=disk1",
+            "nvme-ns,bus=nvme0,shared=off,detached=on,drive=disk2",
+        ] {
+            assert!(args.contains(piece), "no {piece}: {args}");
         }
     }
 }

@@ -15,7 +15,10 @@ use pci::Function;
 
 use crate::options;
 
-pub use igb::virtual_functions;
+/// How many virtual functions a function is to have.
+pub fn virtual_functions(function: &Function) -> u16 {
+    igb::virtual_functions(function) + nvme::virtual_functions(function)
+}
 
 /// Starts a driver for everything that it finds. Each driver is a function of its own also in the
 /// machine's code: the parts of a card are large, and the boot stack need not hold those of one

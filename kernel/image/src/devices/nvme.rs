@@ -1,4 +1,7 @@
 //! NVM Express: a disk for each namespace, with a queue and a message for each CPU.
+//!
+//! With virtual functions (`nvme.max_vfs=N`) their controllers are online before programs look for them, and have the
+//! namespaces that `nvme.attach=NAMESPACE:FUNCTION[,...]` says. Their own drivers are programs'.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -17,6 +20,7 @@ use sched::{Softirq, raise_numbered};
 use sync::Mutex;
 
 use super::messages::Messages;
+use crate::options;
 
 const COMMAND: u16 = 0x04;
 const COMMAND_BUS_MASTER: u32 = 1 << 2;
@@ -48,10 +52,19 @@ impl Machine for Place {
 
 type Held = Mutex<Controller<DmaMemory, Place>>;
 
-/// Starts the driver if `function` is a controller of this kind.
+/// How many virtual functions a function is to have: of a controller of this kind, what the command line says.
+pub fn virtual_functions(function: &Function) -> u16 {
+    if !::nvme::is_for(function) {
+        return 0;
+    }
+    let wanted = options::raw_values("nvme.max_vfs").last();
+    wanted.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// Starts the driver if `function` is a controller of this kind, and no virtual function's.
 #[inline(never)]
 pub fn start(function: &'static Function) {
-    if !::nvme::is_for(function) {
+    if !::nvme::is_for(function) || function.physical().is_some() {
         return;
     }
     function.claim();
@@ -66,14 +79,42 @@ pub fn start(function: &'static Function) {
         return klog!("device nvme refused: it has no registers");
     };
     let memory = iommu::memory_of(function);
+    let vfs = pci::virtual_functions_of(function);
     let wanted = Wanted {
         queues: cpus,
         vectors: messages.count(),
+        may_be_empty: vfs != 0,
     };
     match Controller::open(registers, memory, Place(function), wanted) {
-        Ok(controller) => attach(controller, memory),
+        Ok(mut controller) => {
+            if vfs != 0 {
+                give_to_functions(&mut controller, vfs);
+            }
+            attach(controller, memory);
+        }
         Err(error) => klog!("device nvme refused: {error:?}"),
     }
+}
+
+/// Takes the controllers of virtual functions online, each with its namespaces.
+fn give_to_functions(controller: &mut Controller<DmaMemory, Place>, vfs: u16) {
+    if let Err(error) = controller.take_online(vfs) {
+        return klog!("nvme: virtual functions stay offline: {error:?}");
+    }
+    for (namespace, function) in attachments() {
+        if let Err(error) = controller.attach(namespace, function) {
+            klog!("nvme: namespace {namespace} stays apart from function {function}: {error:?}");
+        }
+    }
+}
+
+/// Which namespace each virtual function, from 1, is to have.
+fn attachments() -> impl Iterator<Item = (u32, u16)> {
+    let pairs = options::raw_values("nvme.attach").flat_map(|list| list.split(','));
+    pairs.filter_map(|pair| {
+        let (namespace, function) = pair.split_once(':')?;
+        Some((namespace.parse().ok()?, function.parse().ok()?))
+    })
 }
 
 /// Makes its namespaces disks.
