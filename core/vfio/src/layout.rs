@@ -1,6 +1,7 @@
 //! What programs pass (include/uapi/linux/vfio.h). Each begins with the bytes that the program has
 //! (`argsz`); `BYTES_MIN` of them are always needed.
 
+use crate::numbers;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A structure that begins with how many bytes the program has.
@@ -60,7 +61,7 @@ pub struct RegionInfo {
     pub flags: u32,
     /// Which region.
     pub index: u32,
-    /// Where capabilities begin; there are none.
+    /// Where capabilities begin; 0 without.
     pub cap_offset: u32,
     /// Bytes.
     pub size: u64,
@@ -68,6 +69,62 @@ pub struct RegionInfo {
     pub offset: u64,
 }
 argument!(RegionInfo, 32);
+
+/// `struct vfio_region_info` of a region of which only one part may be mapped, and the capability that says so:
+/// `struct vfio_region_info_cap_sparse_mmap`.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct SparseRegionInfo {
+    /// The region.
+    pub region: RegionInfo,
+    /// `REGION_CAP_SPARSE_MMAP`.
+    pub id: u16,
+    /// Of the capability: 1.
+    pub version: u16,
+    /// Where the next capability begins; there is none.
+    pub next: u32,
+    /// How many parts: 1.
+    pub nr_areas: u32,
+    /// Zero.
+    pub reserved: u32,
+    /// Where in the region the part begins.
+    pub area_offset: u64,
+    /// Its bytes.
+    pub area_size: u64,
+}
+
+impl Argument for SparseRegionInfo {
+    const BYTES_MIN: usize = RegionInfo::BYTES_MIN;
+
+    fn argsz(&self) -> u32 {
+        self.region.argsz
+    }
+}
+
+impl SparseRegionInfo {
+    /// A region that may be mapped from its beginning for so many bytes, as it is told to a program that has
+    /// `argsz` bytes: one that has too few hears how many it takes.
+    pub fn new(region: RegionInfo, area_size: u64, argsz: u32) -> Self {
+        let needed = size_of::<Self>() as u32;
+        let cap_offset = match argsz >= needed {
+            true => size_of::<RegionInfo>() as u32,
+            false => 0,
+        };
+        Self {
+            region: RegionInfo {
+                argsz: needed,
+                flags: region.flags | numbers::REGION_CAPABILITIES,
+                cap_offset,
+                ..region
+            },
+            id: numbers::REGION_CAP_SPARSE_MMAP,
+            version: 1,
+            nr_areas: 1,
+            area_size,
+            ..Self::default()
+        }
+    }
+}
 
 /// `struct vfio_irq_info`.
 #[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]

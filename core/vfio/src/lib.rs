@@ -38,7 +38,7 @@ pub use config::{Bar, Config, Write};
 pub use irq_set::{Action, Data, IrqSet};
 pub use layout::{
     Argument, DeviceInfo, DmaAvailable, DmaMap, DmaUnmap, GroupStatus, IommuInfo, IovaRange,
-    IovaRanges, IrqInfo, IrqSetHeader, RegionInfo,
+    IovaRanges, IrqInfo, IrqSetHeader, RegionInfo, SparseRegionInfo,
 };
 pub use mappings::{Iova, MAPPINGS_MAX, Mappings, Refusal, usable};
 pub use pieces::{Piece, pieces};

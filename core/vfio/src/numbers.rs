@@ -73,6 +73,10 @@ pub const REGION_READ: u32 = 1 << 0;
 pub const REGION_WRITE: u32 = 1 << 1;
 /// It can be mapped.
 pub const REGION_MMAP: u32 = 1 << 2;
+/// Capabilities follow.
+pub const REGION_CAPABILITIES: u32 = 1 << 3;
+/// The capability that names what of a region can be mapped.
+pub const REGION_CAP_SPARSE_MMAP: u16 = 1;
 
 /// Kinds of interrupts of a PCI function.
 pub const IRQ_LINE: u32 = 0;

@@ -79,6 +79,7 @@ mod nginx;
 mod node;
 mod numa;
 mod nvme;
+mod nvme_functions;
 mod operator;
 mod own_card;
 mod owned_links;
@@ -198,6 +199,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         ours(setup, nvme::TESTS),
+        ours(setup, nvme_functions::TESTS),
+        ours(setup, once(setup, Cpus::One, nvme_functions::TESTS_ONCE)),
         ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
         ours(setup, once(setup, Cpus::Several, power_cuts::TESTS)),
         once(setup, Cpus::One, cards::TESTS),

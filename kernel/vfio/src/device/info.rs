@@ -3,7 +3,7 @@
 use base::PAGE_BYTES;
 use pci::{BARS, Bar};
 use sync::{Error, Result};
-use vfio::{DeviceInfo, IrqInfo, RegionInfo, numbers};
+use vfio::{DeviceInfo, IrqInfo, RegionInfo, SparseRegionInfo, numbers};
 
 use super::Device;
 use crate::argument;
@@ -42,13 +42,16 @@ pub fn offset_of(index: u32) -> u64 {
 }
 
 impl Device {
-    /// A base address that a program may map: whole pages, in which the table of MSI-X is not.
+    /// What a program may map of a base address: whole pages, up to that in which the table of MSI-X begins.
     pub(super) fn mappable(&self, index: usize) -> Option<Bar> {
         let bar = (*self.shape().function.bars().get(index)?)?;
         let is_paged = (bar.start.0 | bar.bytes as u64).is_multiple_of(PAGE_BYTES as u64);
         let table = self.shape().msix.as_ref();
-        let has_table = table.is_some_and(|table| table.bar == index);
-        (is_paged && !has_table).then_some(bar)
+        let table = table.filter(|table| table.bar == index);
+        let bytes = table.map_or(bar.bytes, |table| {
+            table.bytes.start / PAGE_BYTES * PAGE_BYTES
+        });
+        (is_paged && bytes != 0).then_some(Bar { bytes, ..bar })
     }
 
     /// How many interrupts there are of a kind; `None` if there is no such kind.
@@ -80,7 +83,8 @@ pub fn device(device: &Device, at: u64) -> Result<usize> {
 /// VFIO_DEVICE_GET_REGION_INFO.
 pub fn region(device: &Device, at: u64) -> Result<usize> {
     let mut info: RegionInfo = argument::read(at)?;
-    let (size, flags) = match Region::of(info.index.into()) {
+    let region = Region::of(info.index.into());
+    let (size, flags) = match region {
         Region::Bar(index) => bar(device, index),
         Region::Config => (CONFIG_BYTES, numbers::REGION_READ | numbers::REGION_WRITE),
         Region::Rom => (0, 0),
@@ -90,7 +94,18 @@ pub fn region(device: &Device, at: u64) -> Result<usize> {
     info.flags = flags;
     info.cap_offset = 0;
     info.offset = offset_of(info.index);
-    argument::write(at, &info, info.argsz)?;
+    let argsz = info.argsz;
+    let part = match region {
+        Region::Bar(index) => device.mappable(index),
+        _ => None,
+    };
+    match part.map(|part| part.bytes as u64) {
+        Some(bytes) if bytes < size => {
+            let sparse = SparseRegionInfo::new(info, bytes, argsz);
+            argument::write(at, &sparse, argsz)?;
+        }
+        _ => argument::write(at, &info, argsz)?,
+    }
     Ok(0)
 }
 
@@ -99,7 +114,7 @@ fn bar(device: &Device, index: usize) -> (u64, u32) {
     match (device.shape().bar(index), device.mappable(index)) {
         (None, _) => (0, 0),
         (Some(registers), None) => (registers.bytes() as u64, both),
-        (Some(_), Some(bar)) => (bar.bytes as u64, both | numbers::REGION_MMAP),
+        (Some(registers), Some(_)) => (registers.bytes() as u64, both | numbers::REGION_MMAP),
     }
 }
 

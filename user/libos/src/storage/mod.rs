@@ -33,6 +33,7 @@
 mod file;
 mod files;
 mod log;
+mod nvme;
 mod pump;
 
 use std::io;
@@ -43,6 +44,7 @@ pub use file::DirectFile;
 pub use files::{BUFFER_BYTES, LogFiles};
 pub use log::{Log, open_or_format};
 pub use logfile::FileNumber;
+pub use nvme::NvmeQueue;
 pub use plog::{AppendError, Item, Place, Ticket};
 pub use pump::Pump;
 pub use rt::{BlockMemory, Buffer};

@@ -25,6 +25,8 @@ pub const TYPE1V2_IOMMU: u32 = 3;
 pub const GROUP_VIABLE: u32 = 1 << 0;
 /// Of a region: it may be mapped.
 pub const REGION_MAPPED: u32 = 1 << 2;
+/// Of a region: the capability that says which parts may be mapped.
+const SPARSE_MMAP: u16 = 1;
 /// The region of the configuration space; those below 6 are base addresses.
 pub const CONFIG_REGION: u32 = 7;
 /// The interrupts of the function's MSI-X table.
@@ -33,6 +35,8 @@ pub const MSIX: u32 = 2;
 pub const REQUEST: u32 = 4;
 /// An eventfd for each interrupt follows, which is to be signalled.
 pub const IRQS_TO_EVENTFD: u32 = 1 << 2 | 1 << 5;
+/// In the place of an eventfd: the interrupt leads nowhere.
+pub const NO_EVENTFD: i32 = -1;
 /// The device reads and writes the memory.
 pub const MAP_READ_WRITE: u32 = 1 << 0 | 1 << 1;
 
@@ -47,6 +51,7 @@ pub struct GroupStatus {
     pub flags: u32,
 }
 
+#[derive(Default)]
 #[repr(C)]
 pub struct RegionInfo {
     pub bytes: u32,
@@ -55,6 +60,49 @@ pub struct RegionInfo {
     pub capabilities_at: u32,
     pub region_bytes: u64,
     pub offset: u64,
+}
+
+/// A region, and room for one capability: which part of it may be mapped.
+#[derive(Default)]
+#[repr(C)]
+pub struct SparseRegionInfo {
+    pub region: RegionInfo,
+    capability: u16,
+    version: u16,
+    next: u32,
+    areas: u32,
+    reserved: u32,
+    area_offset: u64,
+    area_bytes: u64,
+}
+
+impl SparseRegionInfo {
+    /// A question for a region.
+    pub fn of(index: u32) -> Self {
+        Self {
+            region: RegionInfo {
+                bytes: bytes_of::<Self>(),
+                index,
+                ..RegionInfo::default()
+            },
+            ..Self::default()
+        }
+    }
+
+    /// How many bytes may be mapped from its beginning on; `None` if there are none.
+    pub fn mapped_bytes(&self) -> Option<u64> {
+        let here = size_of::<RegionInfo>() as u32;
+        let is_whole = self.region.capabilities_at == 0;
+        let is_part = self.region.capabilities_at == here
+            && self.capability == SPARSE_MMAP
+            && (self.areas, self.area_offset) == (1, 0);
+        let bytes = match is_part {
+            true => self.area_bytes,
+            false if is_whole => self.region.region_bytes,
+            false => 0,
+        };
+        (bytes != 0).then_some(bytes)
+    }
 }
 
 #[repr(C)]

@@ -13,7 +13,7 @@ use rustix::io::{Errno, pread, pwrite};
 
 use super::abi;
 use super::interrupt::Interrupt;
-use super::memory::{self, DeviceMemory};
+use super::memory::{self, BlocksForDevice, DeviceMemory};
 use crate::mapping::Mapping;
 
 /// A function of the program's. It is the kernel's again when it is dropped and its registers are mapped no more,
@@ -44,7 +44,7 @@ impl Function {
         }?;
         set_iommu(&container)?;
         let device = abi::device(&group, &CString::new(name)?)?;
-        let config = region(&device, abi::CONFIG_REGION)?.offset;
+        let config = region(&device, abi::CONFIG_REGION)?.region.offset;
         Ok(Self {
             container,
             group,
@@ -65,6 +65,13 @@ impl Function {
         memory::share(self.container.as_fd(), buffers, reserve)
     }
 
+    /// Memory that the device and the program share: for rings, and so many bytes for blocks. Once.
+    ///
+    /// Errors: those of the system; the memory is pinned (RLIMIT_MEMLOCK).
+    pub fn block_memory(&self, bytes: usize) -> io::Result<(DeviceMemory, BlocksForDevice)> {
+        memory::share_blocks(self.container.as_fd(), bytes)
+    }
+
     /// What it holds of the system, for programs that close what they do not know.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
         [&self.container, &self.group, &self.device].map(AsFd::as_fd)
@@ -73,6 +80,12 @@ impl Function {
     /// The interrupt that entry 0 of its MSI-X table raises.
     pub fn interrupt(&self) -> io::Result<Interrupt> {
         Interrupt::new(self.device.as_fd(), abi::MSIX)
+    }
+
+    /// Whether entry 0 of its MSI-X table raises the interrupt from now on, or nothing. What was raised meanwhile is
+    /// raised when it leads somewhere again.
+    pub fn lead(&self, interrupt: &Interrupt, is_raised: bool) -> io::Result<()> {
+        interrupt.lead(self.device.as_fd(), abi::MSIX, is_raised)
     }
 
     /// What comes when the administrator has taken it away.
@@ -118,15 +131,8 @@ fn set_iommu(container: &OwnedFd) -> io::Result<()> {
     Ok(())
 }
 
-fn region(device: &OwnedFd, index: u32) -> io::Result<abi::RegionInfo> {
-    let mut info = abi::RegionInfo {
-        bytes: abi::bytes_of::<abi::RegionInfo>(),
-        flags: 0,
-        index,
-        capabilities_at: 0,
-        region_bytes: 0,
-        offset: 0,
-    };
+fn region(device: &OwnedFd, index: u32) -> io::Result<abi::SparseRegionInfo> {
+    let mut info = abi::SparseRegionInfo::of(index);
     // SAFETY: it takes such a block.
     unsafe { abi::update::<{ abi::DEVICE_GET_REGION_INFO }, _>(device.as_fd(), &mut info) }?;
     Ok(info)
@@ -148,13 +154,14 @@ impl PciFunction for Function {
         let _ = pwrite(&self.device, &value.to_le_bytes(), at);
     }
 
+    /// As much of it as may be mapped: the table of MSI-X and what is behind it is missing.
     fn bar(&self, index: u8) -> Option<Mmio> {
         let info = region(&self.device, index.into()).ok()?;
-        if info.flags & abi::REGION_MAPPED == 0 || info.region_bytes == 0 {
+        if info.region.flags & abi::REGION_MAPPED == 0 {
             return None;
         }
-        let bytes = usize::try_from(info.region_bytes).ok()?;
-        let registers = Mapping::shared(self.device.as_fd(), bytes, info.offset).ok()?;
+        let bytes = usize::try_from(info.mapped_bytes()?).ok()?;
+        let registers = Mapping::shared(self.device.as_fd(), bytes, info.region.offset).ok()?;
         let start = registers.start();
         // Drivers keep pieces of it for as long as they like.
         std::mem::forget(registers);

@@ -20,4 +20,4 @@ mod memory;
 
 pub use function::Function;
 pub use interrupt::Interrupt;
-pub use memory::DeviceMemory;
+pub use memory::{BlocksForDevice, DeviceMemory};
