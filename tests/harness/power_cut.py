@@ -1,13 +1,13 @@
-"""Programs whose promises are marked on the disk: `power_cut.py MARKS ROUNDS`.
+"""Programs whose promises are marked on the disk: `power_cut.py DISK MARKS ROUNDS`.
 
-The disk /dev/vda has ext4, and from byte MARKS on a place for marks. When something has been promised
+The disk has ext4, and from byte MARKS on a place for marks. When something has been promised
 (fsync has returned, a transaction is committed, Redis has answered) a block is written there directly,
 so that whoever records the disk's writes knows what had been promised before which of them.
 """
 import mmap, os, socket, sqlite3, subprocess, sys, time
 
-marks, rounds = int(sys.argv[1]), int(sys.argv[2])
-disk = os.open("/dev/vda", os.O_RDWR | os.O_DIRECT)
+marks, rounds = int(sys.argv[2]), int(sys.argv[3])
+disk = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
 block = mmap.mmap(-1, 4096)
 os.chdir("/mnt")
 

@@ -94,6 +94,12 @@ impl SimDisk {
         self.0.borrow().commands
     }
 
+    /// What the `at`-th of its commands asks for, if it has so many.
+    pub fn operation(&self, at: usize) -> Option<Operation> {
+        let state = self.0.borrow();
+        state.pending.get(at).map(|command| command.operation)
+    }
+
     /// Ends the `at`-th of its commands.
     pub fn finish(&self, at: usize) {
         self.0.borrow_mut().finish(at);

@@ -268,7 +268,11 @@ impl Volume {
         let mut count = 0;
         while self.totals.orphans != 0 {
             let number = self.totals.orphans;
-            let inode = self.inode_of(number).map_err(|_| Corrupt::Orphans)?;
+            let inode = self.inode_of(number).map_err(|error| match error {
+                // That says nothing of the list.
+                Error::Device => error,
+                _ => Corrupt::Orphans.into(),
+            })?;
             self.check_number(number)?;
             match inode.links {
                 0 => self.evict(number, inode.changed)?,

@@ -11,7 +11,7 @@
 //!
 //! # Errors
 //! Damage that is found turns the volume read-only at once ([`Volume::failure`]), and the image is
-//! marked so that e2fsck looks at all of it.
+//! marked so that e2fsck looks at all of it. So does a disk that failed to write the log or to flush.
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
@@ -219,10 +219,21 @@ impl Volume {
     fn flush_data(&mut self) -> Result<()> {
         if self.has_unflushed_data && !planted::is("fsync does not flush what is written in place")
         {
-            self.store.device.flush()?;
+            if let Err(error) = self.store.device.flush() {
+                return Err(self.lost_writes(error.into()));
+            }
             self.has_unflushed_data = false;
         }
         Ok(())
+    }
+
+    /// A flush has failed: whatever was written since the last one may be gone, whosever it was, and the next flush
+    /// would not say so. Nobody is promised anything any more.
+    fn lost_writes(&mut self, error: Error) -> Error {
+        if !planted::is("a flush that failed is forgotten") {
+            self.failure.get_or_insert(error);
+        }
+        error
     }
 
     fn write_transaction(&mut self) -> Result<()> {

@@ -44,6 +44,10 @@ const TRANSFER_SHIFT_MAX: u8 = 16;
 /// Blocks of one command, whose number has sixteen bits.
 const BLOCKS_MAX: u32 = 1 << 16;
 
+/// Controllers of this model take FUA for a write and do not act on it (QEMU 10.0, seen in its `blklogwrites`): their
+/// forced writes are followed by a flush.
+const MODEL_WITHOUT_FUA: &str = "QEMU NVMe Ctrl";
+
 /// What a controller is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
@@ -67,6 +71,8 @@ pub(crate) struct Facts {
     has_dataset_management: bool,
     has_write_zeroes: bool,
     has_cache: bool,
+    /// It keeps to FUA.
+    forces: bool,
 }
 
 impl Facts {
@@ -77,10 +83,12 @@ impl Facts {
             0 => COMMAND_BYTES_MAX,
             pages => 4096u32 << pages.min(TRANSFER_SHIFT_MAX),
         };
+        let model = text(bytes, MODEL, 40);
         Self {
+            forces: model != MODEL_WITHOUT_FUA,
             identity: Identity {
                 serial: text(bytes, SERIAL, 20),
-                model: text(bytes, MODEL, 40),
+                model,
                 firmware: text(bytes, FIRMWARE, 8),
             },
             namespaces: word(bytes, NAMESPACES),
@@ -138,7 +146,9 @@ impl Facts {
             command_bytes_max: self.command_bytes_max,
             is_read_only: byte(bytes, ATTRIBUTES) & ATTRIBUTE_PROTECTED != 0,
             cache: match self.has_cache {
-                true => Cache::WriteBack { forces: true },
+                true => Cache::WriteBack {
+                    forces: self.forces,
+                },
                 false => Cache::WriteThrough,
             },
             discard: self.has_dataset_management.then(|| Bulk {

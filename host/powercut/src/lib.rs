@@ -14,6 +14,7 @@
 //! files      all sequences of operations on the file system in memory
 //! requests   random histories of requests to the queue of core/block
 //! machine    programs in machines, whose disk QEMU has recorded
+//! day        a day of simulated time, with faults
 //! plants     bugs, one at a time: does all this find them?
 //! ```
 //! The harness is right if it finds what is wrong, and that is tested, too.
@@ -22,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod cuts;
+pub mod day;
 pub mod drive;
 pub mod files;
 pub mod image;

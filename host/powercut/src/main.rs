@@ -1,4 +1,5 @@
-//! The long forms: `powercut sequences`, `powercut walks SEEDS`, `powercut requests SEEDS`, `powercut plants`.
+//! The long forms: `powercut sequences`, `powercut walks SEEDS`, `powercut requests SEEDS`, `powercut day SEED`,
+//! `powercut plants`.
 //!
 //! Each prints what it looked at; a wrong image ends it with status 1, the sequence and the cut.
 
@@ -6,6 +7,7 @@
 
 use std::process::ExitCode;
 
+use powercut::day::{self, Faults};
 use powercut::files::scene::{Room, Scene};
 use powercut::files::sequence::{Effort, Tally, all, try_cuts};
 use powercut::files::walk::walk;
@@ -24,8 +26,9 @@ fn main() -> ExitCode {
         ["requests", seeds] => {
             number(seeds).and_then(|seeds| (0..seeds).try_for_each(requests::history))
         }
+        ["day", seed] => number(seed).and_then(a_day),
         ["plants"] => hunts(),
-        _ => Err("powercut sequences | walks SEEDS | requests SEEDS | plants".into()),
+        _ => Err("powercut sequences | walks SEEDS | requests SEEDS | day SEED | plants".into()),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,
@@ -71,6 +74,13 @@ fn walks(seeds: u64) -> Result<(), String> {
         (0..seeds).try_for_each(|seed| walk(scene, seed, &mut tally))?;
     }
     print("walks", &tally);
+    Ok(())
+}
+
+fn a_day(seed: u64) -> Result<(), String> {
+    let scene = Scene::new(Room::Much)?;
+    let tally = day::live(&scene, seed, 24, Faults::SOME)?;
+    println!("a day of seed {seed}: {tally:#?}");
     Ok(())
 }
 

@@ -4,13 +4,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use planted::Planted;
 
+use crate::day::{self, Faults};
 use crate::files::scene::Scene;
 use crate::files::sequence::{Effort, Tally, all, try_cuts};
 use crate::files::walk::walk;
 use crate::requests;
 
 /// The sentences of all bugs in `core/ext4` and `core/block`.
-pub const BUGS: [&str; 29] = [
+pub const BUGS: [&str; 30] = [
     "a commit block does not wait for its transaction",
     "a commit block is not forced",
     "revoked blocks are not logged",
@@ -33,6 +34,7 @@ pub const BUGS: [&str; 29] = [
     "orphans stay after a mount",
     "a size is committed before its data",
     "the rest of a file's last block is not zeroed",
+    "a flush that failed is forgotten",
     "a forced write ends without its flush",
     "the flag that forces a write is dropped",
     "what was sent before a reset is not sent again",
@@ -41,6 +43,9 @@ pub const BUGS: [&str; 29] = [
     "a long request loses its last commands",
     "a flush is taken for done where there is a cache",
 ];
+
+/// Hours of simulated time, each with a seed of its own.
+const HOURS: u64 = 48;
 
 /// What became of a planted bug.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -54,10 +59,11 @@ pub struct Hunt {
 }
 
 /// What is looked at, by increasing effort.
-pub const STAGES: [&str; 4] = [
+pub const STAGES: [&str; 5] = [
     "requests",
     "two operations",
     "a long walk",
+    "hours with faults",
     "three operations",
 ];
 
@@ -100,6 +106,11 @@ pub fn look(stage: &str, scenes: &[Scene], tally: &mut Tally) -> Result<(), Stri
         "a long walk" => scenes
             .iter()
             .try_for_each(|scene| (0..6).try_for_each(|seed| walk(scene, seed, tally))),
+        "hours with faults" => (0..HOURS).try_for_each(|seed| {
+            let lived = day::live(&scenes[0], seed, 1, Faults::SOME)?;
+            tally.images += lived.images;
+            Ok(())
+        }),
         _ => {
             let longest = if stage == "two operations" { 2 } else { 3 };
             scenes.iter().try_for_each(|scene| {

@@ -1,5 +1,6 @@
 //! The short forms: each looks at thousands of images.
 
+use powercut::day::{self, Faults};
 use powercut::files::scene::{Room, Scene};
 use powercut::files::sequence::{Effort, Tally, all, try_cuts};
 use powercut::files::walk::walk;
@@ -28,6 +29,15 @@ fn any_two_operations_and_a_cut_leave_what_was_promised() {
 fn a_long_walk_and_a_cut_leave_what_was_promised() {
     let scene = Scene::new(Room::Much).unwrap();
     walk(&scene, 1, &mut Tally::default()).unwrap();
+}
+
+#[test]
+fn hours_with_a_bad_disk_leave_what_was_promised() {
+    let scene = Scene::new(Room::Much).unwrap();
+    for seed in 0..3 {
+        let lived = day::live(&scene, seed, 1, Faults::SOME).unwrap();
+        assert!(lived.operations > 1000 && lived.images > 2, "{lived:?}");
+    }
 }
 
 #[test]

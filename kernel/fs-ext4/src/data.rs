@@ -163,10 +163,20 @@ impl Node {
 
     /// fallocate(2).
     pub(super) fn reserve(&self, range: Range<u64>, how: Allocate) -> Result<()> {
+        if how == Allocate::PunchHole {
+            // So that no crash shows the size without what was written before.
+            pagecache::write_back(self, 0..u64::MAX)?;
+        }
         self.cache.alone(|| {
             let (number, bytes) = (self.number, range.clone());
-            self.shared
-                .with(|volume| volume.fallocate(number, bytes, how, now()))?;
+            let size = self.bytes().min(range.end);
+            self.shared.with(|volume| {
+                // A page that is in the hole brings its bytes down no more, nor the size that they made.
+                if how == Allocate::PunchHole && volume.inode(number)?.size < size {
+                    volume.truncate(number, size, now())?;
+                }
+                volume.fallocate(number, bytes, how, now())
+            })?;
             match how {
                 Allocate::Extend => self.set_bytes(self.bytes().max(range.end)),
                 Allocate::KeepSize => {}

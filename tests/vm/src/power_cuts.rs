@@ -1,7 +1,7 @@
 //! Cuts of the power of a machine's disk (`host/powercut`).
 //!
-//! A machine runs SQLite with both journals, Redis and writers of files on ext4, and the disk's writes
-//! are recorded. From the record come images that a cut may leave; each is recovered and judged, and
+//! A machine runs SQLite with both journals, Redis and writers of files on ext4, on a virtio disk or an NVMe
+//! one, and the disk's writes are recorded. From the record come images that a cut may leave; each is recovered and judged, and
 //! one is mounted by a machine. `SEED=...` chooses other images.
 
 use std::fs::{self, File};
@@ -20,7 +20,13 @@ use crate::volume::Folder;
 /// The tests.
 pub const TESTS: &[Test] = &[(
     "what SQLite, Redis and writers of files were promised outlives a power cut",
-    promises_are_kept,
+    |setup| promises_are_kept(setup, "virtio", "/dev/vda"),
+)];
+
+/// The same on another disk.
+pub const TESTS_OF_NVME: &[Test] = &[(
+    "what they were promised on an NVMe disk outlives a power cut",
+    |setup| promises_are_kept(setup, "nvme", "/dev/nvme0n1"),
 )];
 
 const PROGRAM: &str = "tests/harness/power_cut.py";
@@ -29,8 +35,8 @@ const IMAGE_BYTES: u64 = 24 << 20;
 const MARK_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(300);
 
-fn promises_are_kept(setup: &Setup) -> Result<(), String> {
-    let folder = Folder::new("power-cuts")?;
+fn promises_are_kept(setup: &Setup, bus: &str, device: &str) -> Result<(), String> {
+    let folder = Folder::new(&format!("power-cuts-{bus}"))?;
     let (disk, record) = (folder.0.join("disk.img"), folder.0.join("record"));
     let before = make(&disk)?;
     File::create(&record).map_err(|error| error.to_string())?;
@@ -38,7 +44,8 @@ fn promises_are_kept(setup: &Setup) -> Result<(), String> {
         true => ("60", 1500),
         false => ("12", 150),
     };
-    run(setup, &disk, &record, rounds)?;
+    let flag = format!("{},bus={bus}", disk.display());
+    run(setup, &flag, device, &record, rounds)?;
     let recording = Recording::read(before, &record)?;
     let (events, marks) = recording.len();
     let effort = Effort {
@@ -49,7 +56,7 @@ fn promises_are_kept(setup: &Setup) -> Result<(), String> {
     let tally = recording.judge(&effort)?;
     println!("     {events} events, {marks} promises: {tally:?}");
     fs::write(&disk, recording.last_image()).map_err(|error| error.to_string())?;
-    mounts(setup, &disk)
+    mounts(setup, &flag, device)
 }
 
 fn seed() -> u64 {
@@ -86,11 +93,12 @@ fn make(disk: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-fn run(setup: &Setup, disk: &Path, record: &Path, rounds: &str) -> Result<(), String> {
-    let disk = format!("{},record={}", disk.display(), record.display());
+fn run(setup: &Setup, flag: &str, device: &str, record: &Path, rounds: &str) -> Result<(), String> {
+    let disk = format!("{flag},record={}", record.display());
     let program = format!("{PROGRAM}:/power_cut.py");
-    let script =
-        format!("mount -t ext4 /dev/vda /mnt && python3 /power_cut.py {IMAGE_BYTES} {rounds}");
+    let script = format!(
+        "mount -t ext4 {device} /mnt && python3 /power_cut.py {device} {IMAGE_BYTES} {rounds}"
+    );
     let mut args = vec!["--net", "none", "--disk", &disk, "--add", &program];
     args.extend_from_slice(userland::FOLDERS);
     args.extend_from_slice(&["/bin/bash", "-c", &script]);
@@ -103,14 +111,15 @@ fn run(setup: &Setup, disk: &Path, record: &Path, rounds: &str) -> Result<(), St
 }
 
 /// Another machine finds the files.
-fn mounts(setup: &Setup, disk: &Path) -> Result<(), String> {
-    let flag = disk.display().to_string();
-    let script = "set -e; PATH=$PATH:/usr/sbin; mount -t ext4 /dev/vda /mnt; cd /mnt
+fn mounts(setup: &Setup, flag: &str, device: &str) -> Result<(), String> {
+    let script = format!(
+        "set -e; PATH=$PATH:/usr/sbin; mount -t ext4 {device} /mnt; cd /mnt
         test $(ls files | wc -l) -ge 8; tail -n 1 lines | grep -q '^line'
         test \"$(sqlite3 wal.db 'pragma integrity_check')\" = ok
-        cd /; umount /mnt; e2fsck -fn /dev/vda";
-    let mut args = vec!["--net", "none", "--disk", &flag];
+        cd /; umount /mnt; e2fsck -fn {device}"
+    );
+    let mut args = vec!["--net", "none", "--disk", flag];
     args.extend_from_slice(userland::FOLDERS);
-    args.extend_from_slice(&["--volume", "/sbin:/sbin:ro", "/bin/bash", "-c", script]);
+    args.extend_from_slice(&["--volume", "/sbin:/sbin:ro", "/bin/bash", "-c", &script]);
     expect_status(&setup.start(&args)?.wait(BOOT_PATIENCE)?, 0)
 }

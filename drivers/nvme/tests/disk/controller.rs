@@ -50,6 +50,7 @@ pub struct Faults {
 /// What it is.
 #[derive(Clone, Debug)]
 pub struct Model {
+    pub name: &'static str,
     /// Blocks, shift of a block's size, bytes of metadata.
     pub namespaces: Vec<(u64, u8, u16)>,
     pub queues: u16,
@@ -81,6 +82,7 @@ pub struct Tenant {
 impl Default for Model {
     fn default() -> Self {
         Self {
+            name: "Model",
             namespaces: vec![(4096, 9, 0)],
             queues: 8,
             entries: 64,
@@ -423,7 +425,7 @@ impl State {
             1 => {
                 page[4..24].copy_from_slice(b"SERIAL 1            ");
                 page[24..64].fill(b' ');
-                page[24..29].copy_from_slice(b"Model");
+                page[24..24 + model.name.len()].copy_from_slice(model.name.as_bytes());
                 page[257] = u8::from(model.has_shadows);
                 page[77] = model.transfer_max;
                 page[516] = model.namespaces.len() as u8;

@@ -317,6 +317,16 @@ fn a_forced_write_says_so_and_needs_no_flush() {
 }
 
 #[test]
+fn a_controller_that_does_not_act_on_forced_writes_gets_a_flush_after_each() {
+    let rig = rig(Model {
+        name: "QEMU NVMe Ctrl",
+        ..Model::default()
+    });
+    let limits = rig.disks[0].control.limits();
+    assert_eq!(limits.cache, Cache::WriteBack { forces: false });
+}
+
+#[test]
 fn flushes_discards_and_zeroes_move_no_memory_of_the_callers() {
     let mut rig = rig(Model::default());
     rig.disks[0].ask(Operation::Flush, 0, 0);

@@ -86,6 +86,11 @@ impl Scene {
         })
     }
 
+    /// The disk, unmounted.
+    pub fn medium(&self) -> &Medium {
+        &self.medium
+    }
+
     /// Mounts it and puts into the log what waits for its place. Nothing of that is in the history.
     pub fn begin(&self) -> Result<(Drive, Volume), String> {
         let drive = Drive::new(self.medium.clone());
