@@ -393,8 +393,7 @@ fn disks(flags: &RunFlags) -> Result<Vec<Disk>, Failure> {
             block_bytes: disk.block_bytes,
             virtual_function: disk.virtual_function,
             is_unsafe: disk.is_unsafe,
-            bad_sector: disk.bad_sector,
-            record: disk.record.clone(),
+            trial: disk.trial.clone(),
         })
     };
     flags.disk.iter().map(disk).collect()

@@ -201,10 +201,19 @@ pub struct Disk {
     pub virtual_function: Option<u8>,
     /// Whether the host takes no notice of flushes: what the file has after the host fails is anybody's guess.
     pub is_unsafe: bool,
-    /// For tests: a sector that can be neither read nor written.
-    pub bad_sector: Option<u64>,
-    /// For tests: an empty file, where all writes and flushes are recorded as `dm-log-writes` does.
-    pub record: Option<PathBuf>,
+    /// What a test does with it.
+    pub trial: Option<Trial>,
+}
+
+/// What a test does with a disk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trial {
+    /// This sector can be neither read nor written.
+    BadSector(u64),
+    /// All writes and flushes are recorded in this empty file, as `dm-log-writes` does.
+    Record(PathBuf),
+    /// Requests fail as this file says, which is of QEMU's `blkdebug`.
+    Faults(PathBuf),
 }
 
 /// How a machine reaches a disk.

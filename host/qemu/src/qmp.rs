@@ -59,6 +59,20 @@ impl Qmp {
         self.execute("block_resize", arguments)
     }
 
+    /// Has that disk, which is of virtio, do so many requests of 512 bytes a second, longer ones for so much
+    /// longer; 0 for as many as it can.
+    pub fn throttle_disk(&mut self, number: usize, requests: u64) -> io::Result<()> {
+        let backend = format!("/machine/peripheral/drive{number}/virtio-backend");
+        let mut arguments = json!({"id": backend, "iops": requests});
+        for limit in ["bps", "bps_rd", "bps_wr", "iops_rd", "iops_wr"] {
+            arguments[limit] = json!(0);
+        }
+        if requests != 0 {
+            arguments["iops_size"] = json!(512);
+        }
+        self.execute("block_set_io_throttle", arguments)
+    }
+
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
         self.ask(command, arguments).map(drop)
     }

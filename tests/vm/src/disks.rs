@@ -50,12 +50,14 @@ head -c 5000000 /dev/urandom > /tmp/r; cp /tmp/r big; cmp /tmp/r big
 cp /bin/bash bash; ./bash -c 'exit 0'
 fallocate -l 1M -o 6M big; fallocate -p -o 8192 -l 100000 big
 test $(head -c 108192 big | tail -c 100000 | tr -d '\\0' | wc -c) = 0
+cp /tmp/r hole; fallocate -p -o 4996096 -l 4096 hole
 truncate -s 12345 big; test $(stat -c %s big) = 12345; cmp -n 8000 big /tmp/r
 mv a/b/file-9 a/b/file-10; test $(cat a/b/file-10) = 9; rmdir a/b/c
 exec 3> gone; echo still > gone; rm gone; echo there >&3; exec 3>&-
 chmod 600 big; chown 12:34 big; touch -d @1000000000 big; sync
 rm -r a/b; cd /; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 mount -t ext4 /dev/vda /tmp/m; test $(stat -c %a-%u-%g-%Y /tmp/m/big) = 600-12-34-1000000000
+test $(stat -c %s /tmp/m/hole) = 5000000; cmp -n 4996096 /tmp/m/hole /tmp/r
 cmp -n 8000 /tmp/m/big /tmp/r; /tmp/m/bash -c 'exit 0'; test $(cat /tmp/m/a/hard) = 8
 dd if=/dev/zero of=/tmp/m/full bs=64k 2> /tmp/log && exit 1; grep -q 'No space left' /tmp/log
 rm /tmp/m/full; echo kept > /tmp/m/kept; sync /tmp/m/kept; mount -t ext4 /dev/vda /mnt; test $(cat /mnt/kept) = kept";
@@ -218,6 +220,21 @@ pub fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<Guest, Strin
     setup.start(&args)
 }
 
+/// The same once the script says that it is up, and a way to ask QEMU.
+pub fn start_up(
+    setup: &Setup,
+    name: &str,
+    flags: &[&str],
+    script: &str,
+) -> Result<(Guest, Qmp), String> {
+    let name = format!("{name}-{}", std::process::id());
+    let guest = start(setup, &[&["--name", &*name], flags].concat(), script)?;
+    guest.expect("it is up", BOOT_PATIENCE)?;
+    let socket = state_folder().join("sietch").join(&name).join("qmp.sock");
+    let qmp = Qmp::connect(&socket).map_err(|error| format!("QEMU does not answer: {error}"))?;
+    Ok((guest, qmp))
+}
+
 fn bytes(setup: &Setup) -> Result<(), String> {
     let disk = Image::new("bytes", 4 << 20)?;
     passes(setup, &[&disk.flag("")], BYTES)?;
@@ -237,13 +254,13 @@ fn shrinks(setup: &Setup) -> Result<(), String> {
 
 /// Gives the disk another size when the script says that it is up.
 fn resized(setup: &Setup, disk: &Image, bytes: u64, script: &str) -> Result<(), String> {
-    let name = format!("resized-{}-{bytes}", std::process::id());
-    let flag = disk.flag("");
-    let guest = start(setup, &["--name", &name, &flag], script)?;
-    guest.expect("it is up", BOOT_PATIENCE)?;
-    let socket = state_folder().join("sietch").join(&name).join("qmp.sock");
-    Qmp::connect(&socket)
-        .and_then(|mut qmp| qmp.resize_disk(0, bytes))
+    let (guest, mut qmp) = start_up(
+        setup,
+        &format!("resized-{bytes}"),
+        &[&disk.flag("")],
+        script,
+    )?;
+    qmp.resize_disk(0, bytes)
         .map_err(|error| format!("QEMU does not resize it: {error}"))?;
     expect_status(&guest.wait(BOOT_PATIENCE)?, 0)
 }
@@ -287,6 +304,11 @@ impl Image {
     /// The option of the command that adds it.
     pub fn flag(&self, more: &str) -> String {
         format!("--disk={}{more}", self.name())
+    }
+
+    /// All that is on it.
+    pub fn bytes(&self) -> Result<Vec<u8>, String> {
+        fs::read(&self.file).map_err(|error| error.to_string())
     }
 
     /// Runs a program of e2fsprogs on it, which may have corrected something.

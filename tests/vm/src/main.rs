@@ -40,6 +40,7 @@ mod counters;
 mod databases;
 mod datagrams;
 mod deafness;
+mod disk_faults;
 mod disks;
 mod etcd;
 mod exchanged;
@@ -174,6 +175,17 @@ fn suites_for_quiet_host(setup: &Setup) -> Vec<&'static [Test]> {
     ]
 }
 
+/// Tests of disks that fail or lose power.
+fn suites_of_failing_disks(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
+        ours(setup, once(setup, Cpus::Several, disk_faults::TESTS)),
+        ours(setup, once(setup, Cpus::One, disk_faults::TESTS_OF_NVME)),
+        ours(setup, long(setup, disk_faults::TESTS_LONG)),
+        ours(setup, once(setup, Cpus::Several, power_cuts::TESTS)),
+        ours(setup, once(setup, Cpus::One, power_cuts::TESTS_OF_NVME)),
+    ]
+}
+
 /// The other tests of what only runs in a machine, in the order in which they run: servers and their like.
 fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
@@ -202,7 +214,6 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, nvme_functions::TESTS),
         ours(setup, once(setup, Cpus::One, nvme_functions::TESTS_ONCE)),
         ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
-        ours(setup, once(setup, Cpus::Several, power_cuts::TESTS)),
         once(setup, Cpus::One, cards::TESTS),
         once(setup, Cpus::One, iommu::TESTS),
         once(setup, Cpus::Several, vfio::TESTS),
@@ -289,7 +300,12 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
 
 /// The suites for the host as it is.
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
-    let busy = [suites_of_servers(setup), suites_of_tools(setup)].concat();
+    let busy = [
+        suites_of_servers(setup),
+        suites_of_failing_disks(setup),
+        suites_of_tools(setup),
+    ]
+    .concat();
     let quiet = suites_for_quiet_host(setup);
     match setup.host() {
         Some(Host::Busy) => busy,

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use qemu::{DiskBus, DiskFormat};
+use qemu::{DiskBus, DiskFormat, Trial};
 
 /// Virtual functions of the controller: all those of its place on the bus.
 const FUNCTIONS: RangeInclusive<u8> = 1..=7;
@@ -26,10 +26,8 @@ pub struct DiskFlag {
     pub block_bytes: Option<u32>,
     /// Whether the host takes no notice of flushes (`cache=unsafe`).
     pub is_unsafe: bool,
-    /// For tests (`bad-sector=N`): a sector that can be neither read nor written.
-    pub bad_sector: Option<u64>,
-    /// For tests (`record=FILE`): where all writes and flushes are recorded.
-    pub record: Option<PathBuf>,
+    /// What a test does with it (`bad-sector=N`, `record=FILE` or `faults=FILE`).
+    pub trial: Option<Trial>,
 }
 
 impl FromStr for DiskFlag {
@@ -47,8 +45,7 @@ impl FromStr for DiskFlag {
             virtual_function: None,
             block_bytes: None,
             is_unsafe: false,
-            bad_sector: None,
-            record: None,
+            trial: None,
         };
         let is_known = words.all(|word| disk.set(word).is_some());
         let is_whole = disk.virtual_function.is_none() || disk.bus == DiskBus::Nvme;
@@ -75,8 +72,11 @@ impl DiskFlag {
             Some(("block", "4096")) => self.block_bytes = Some(4096),
             Some(("cache", "writeback")) => self.is_unsafe = false,
             Some(("cache", "unsafe")) => self.is_unsafe = true,
-            Some(("bad-sector", sector)) => self.bad_sector = Some(sector.parse().ok()?),
-            Some(("record", file)) => self.record = Some(file.into()),
+            Some(("bad-sector", sector)) => {
+                self.trial = Some(Trial::BadSector(sector.parse().ok()?));
+            }
+            Some(("record", file)) => self.trial = Some(Trial::Record(file.into())),
+            Some(("faults", file)) => self.trial = Some(Trial::Faults(file.into())),
             None if word == "ro" => self.read_only = true,
             _ => return None,
         }
@@ -94,7 +94,10 @@ mod tests {
         assert_eq!(disk.file, PathBuf::from("a/b.qcow2"));
         assert_eq!((disk.format, disk.read_only), (DiskFormat::Qcow2, true));
         let disk: DiskFlag = "b,bad-sector=7".parse().unwrap();
-        assert_eq!((disk.format, disk.bad_sector), (DiskFormat::Raw, Some(7)));
+        assert_eq!(
+            (disk.format, disk.trial),
+            (DiskFormat::Raw, Some(Trial::BadSector(7)))
+        );
         let disk: DiskFlag = "c,bus=nvme,block=4096,cache=unsafe".parse().unwrap();
         assert_eq!((disk.bus, disk.block_bytes), (DiskBus::Nvme, Some(4096)));
         assert!(disk.is_unsafe);

@@ -234,8 +234,7 @@ fn raw_disk(file: &Path, access: Access) -> Disk {
         block_bytes: None,
         virtual_function: None,
         is_unsafe: false,
-        bad_sector: None,
-        record: None,
+        trial: None,
     }
 }
 

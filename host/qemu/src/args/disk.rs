@@ -1,7 +1,7 @@
 //! Disks: a file of the host behind virtio or a namespace of the NVMe controller.
 
 use super::{Args, escaped};
-use crate::machine::{Board, Disk, DiskBus, Machine};
+use crate::machine::{Board, Disk, DiskBus, Machine, Trial};
 
 impl Machine {
     pub(super) fn add_disks(&self, args: &mut Args) {
@@ -38,26 +38,29 @@ impl Machine {
 
     fn add_disk(&self, args: &mut Args, number: usize, disk: &Disk) {
         let path = escaped(&disk.file.to_string_lossy());
-        let record = disk.record.as_ref();
-        let file = match (disk.bad_sector, record) {
-            (None, None) => format!("file.driver=file,file.filename={path}"),
-            (None, Some(record)) => {
+        let debugged = |rules: &str| {
+            format!("file.driver=blkdebug,file.image.driver=file,file.image.filename={path}{rules}")
+        };
+        let file = match &disk.trial {
+            None => format!("file.driver=file,file.filename={path}"),
+            Some(Trial::Record(record)) => {
                 let record = escaped(&record.to_string_lossy());
                 format!(
                     "file.driver=blklogwrites,file.file.driver=file,file.file.filename={path},\
                      file.log.driver=file,file.log.filename={record}"
                 )
             }
-            (Some(sector), _) => {
+            Some(Trial::BadSector(sector)) => {
                 let fault = |number: usize, event: &str| {
                     let fault = format!("file.inject-error.{number}");
                     format!(",{fault}.event={event},{fault}.sector={sector}")
                 };
-                let faults = fault(0, "read_aio") + &fault(1, "write_aio");
-                format!(
-                    "file.driver=blkdebug,file.image.driver=file,file.image.filename={path}{faults}"
-                )
+                debugged(&(fault(0, "read_aio") + &fault(1, "write_aio")))
             }
+            Some(Trial::Faults(rules)) => debugged(&format!(
+                ",file.config={}",
+                escaped(&rules.to_string_lossy())
+            )),
         };
         let access = if disk.read_only { ",read-only=on" } else { "" };
         let cache = if disk.is_unsafe {
@@ -75,7 +78,10 @@ impl Machine {
             Some(bytes) => format!(",logical_block_size={bytes},physical_block_size={bytes}"),
             None => String::new(),
         };
-        args.pair("-device", format!("{device},drive=disk{number}{block}"));
+        args.pair(
+            "-device",
+            format!("{device},id=drive{number},drive=disk{number}{block}"),
+        );
     }
 
     fn disk_device(&self, disk: &Disk) -> String {
@@ -110,7 +116,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use crate::args::tests::machine;
-    use crate::machine::{Disk, Machine};
+    use crate::machine::{Disk, Machine, Trial};
     use crate::program::Acceleration;
 
     #[test]
@@ -123,8 +129,7 @@ mod tests {
             block_bytes: None,
             virtual_function: None,
             is_unsafe: false,
-            bad_sector: Some(9),
-            record: None,
+            trial: Some(Trial::BadSector(9)),
         };
         let machine = Machine {
             cpus: 3,
@@ -137,7 +142,8 @@ mod tests {
         assert!(args.contains(&format!("{drive}{file}")), "{args}");
         assert!(!args.contains("no-flush"), "{args}");
         assert!(args.contains("inject-error.1.event=write_aio,"), "{args}");
-        let device = "virtio-blk-pci,disable-legacy=on,num-queues=3,vectors=4,drive=disk0";
+        let device =
+            "virtio-blk-pci,disable-legacy=on,num-queues=3,vectors=4,id=drive0,drive=disk0";
         assert!(args.contains(device), "{args}");
     }
 
@@ -151,8 +157,7 @@ mod tests {
             block_bytes: Some(4096),
             virtual_function: None,
             is_unsafe: true,
-            bad_sector: None,
-            record: None,
+            trial: None,
         };
         let machine = Machine {
             disks: vec![disk.clone(), disk],
@@ -163,7 +168,8 @@ mod tests {
         let blocks = "logical_block_size=4096,physical_block_size=4096";
         assert_eq!(args.matches(",cache.no-flush=on,").count(), 2, "{args}");
         for number in 0..2 {
-            let device = format!("-device nvme-ns,bus=nvme0,drive=disk{number},{blocks}");
+            let device =
+                format!("-device nvme-ns,bus=nvme0,id=drive{number},drive=disk{number},{blocks}");
             assert!(args.contains(&device), "{args}");
         }
     }
