@@ -68,9 +68,9 @@ impl<H: Host> Entry<H> {
         self.state.lock().is_removed
     }
 
-    /// Whether its open file still exists.
+    /// Whether its open file still exists, and is watched.
     pub(crate) fn is_alive(&self) -> bool {
-        self.open.strong_count() != 0
+        self.open.strong_count() != 0 && !self.is_removed()
     }
 
     pub(crate) fn open(&self) -> Weak<H::Open> {
@@ -111,6 +111,12 @@ impl<H: Host> Entry<H> {
     pub(crate) fn stop(self: &Arc<Self>, open: &H::Open) {
         self.state.lock().is_removed = true;
         open.forget(Arc::downgrade(self));
+    }
+
+    /// Its file stays open for somebody else, and observes it no longer: nobody here has a number of it. It reports nothing, as
+    /// if the file was gone.
+    pub fn retire(&self) {
+        self.state.lock().is_removed = true;
     }
 
     pub(crate) fn stop_if_alive(self: &Arc<Self>) {

@@ -92,6 +92,12 @@ impl<O: ?Sized> Observers<O> {
         }
     }
 
+    /// Removes all, and gives those that are not gone.
+    pub fn take(&mut self) -> impl Iterator<Item = Arc<O>> + use<O> {
+        let all = core::mem::take(&mut self.0);
+        all.into_iter().filter_map(|entry| entry.observer.upgrade())
+    }
+
     /// Removes `observer`; nothing happens if it is not there.
     pub fn forget(&mut self, observer: &Weak<O>) {
         self.0.retain(|entry| !entry.observer.ptr_eq(observer));

@@ -73,7 +73,7 @@ impl<H: Host> Set<H> {
     /// Passes all that it watches to `give`, with their numbers.
     pub fn members(&self, mut give: impl FnMut(u32, &Arc<H::Open>, Watch)) {
         for ((fd, _), entry) in self.entries.lock().iter() {
-            if let Some(open) = entry.open().upgrade() {
+            if let Some(open) = entry.open().upgrade().filter(|_| entry.is_alive()) {
                 give(*fd, &open, entry.watch());
             }
         }

@@ -291,7 +291,6 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::Several, socket_programs::TESTS_OF_LINK),
         workers::TESTS,
         threads::TESTS,
-        long(setup, threads::TESTS_OF_FORKS),
         handed::TESTS,
         once(setup, Cpus::One, own_card::TESTS),
         snoop::TESTS,

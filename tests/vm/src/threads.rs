@@ -35,17 +35,14 @@ pub const TESTS: &[Test] = &[
         serves_in_python,
     ),
     (
+        "threads with queues of their own serve on while their program forks, and children have their connections",
+        forks_beside_threads,
+    ),
+    (
         "Redis by libsietch.so with threads that read and write for it serves a mixed load",
         serves_with_io_threads,
     ),
 ];
-
-/// Only with `--long`: about one run in six ends with a peer that gets no answer after a fork, which is a defect of the
-/// library's that is not found yet (docs/bypass.md, "Not here").
-pub const TESTS_OF_FORKS: &[Test] = &[(
-    "threads with queues of their own serve on while their program forks, and children have their connections",
-    forks_beside_threads,
-)];
 
 const MEMCACHED: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(PROGRAM), 11211);
 const ECHO: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(PROGRAM), 7);

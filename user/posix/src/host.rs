@@ -288,7 +288,15 @@ impl<L: Link> Host<L> {
         if let Some(Named::Socket(open)) = named
             && open.numbers.fetch_sub(1, Relaxed) == 1
         {
-            self.end(&open);
+            open.leave_sets();
+            self.end_unless_held(&open);
+        }
+    }
+
+    /// Closes a socket that has no number, once no other process may claim it.
+    pub(crate) fn end_unless_held(&mut self, open: &Open) {
+        if open.numbers.load(Relaxed) == 0 && open.holds.load(Relaxed) == 0 {
+            self.end(open);
             self.after_sending();
         }
     }

@@ -42,8 +42,9 @@ pub struct Open {
     timeouts: [AtomicU64; 2],
     /// The bits of [`Wanted`], or [`UNKNOWN`].
     wanted: AtomicU32,
-    /// How many numbers it has.
+    /// How many numbers it has, and how many other processes may claim it (`checkpoint`, `moving`).
     pub(crate) numbers: AtomicUsize,
+    pub(crate) holds: AtomicUsize,
 }
 
 impl Open {
@@ -65,6 +66,7 @@ impl Open {
             timeouts: [AtomicU64::new(0), AtomicU64::new(0)],
             wanted: AtomicU32::new(UNKNOWN),
             numbers: AtomicUsize::new(0),
+            holds: AtomicUsize::new(0),
         })
     }
 
@@ -155,6 +157,13 @@ impl Open {
     /// Whether a set watches it.
     pub(crate) fn is_watched(&self) -> bool {
         !self.observers().is_empty()
+    }
+
+    /// Its last number is closed: no set watches it any more, though others may have it still. An event would name a
+    /// number that is nobody's, or another socket's by now.
+    pub(crate) fn leave_sets(&self) {
+        let all = self.observers().take();
+        all.for_each(|entry| entry.retire());
     }
 
     /// Sets that watch it are told that something has happened.

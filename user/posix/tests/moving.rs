@@ -3,7 +3,7 @@
 mod support;
 
 use base::Instant;
-use posix::{Errno, Events, Host, Shutdown, Transport};
+use posix::{Errno, Events, Host, Shutdown, Transport, Trigger};
 use support::*;
 
 /// The number under which the child has it.
@@ -106,6 +106,32 @@ fn a_connection_that_is_held_outlives_its_last_number() {
     wire.server().let_go_of(&open);
     wire.steps(50);
     assert_eq!(receive(wire.client(), CLIENT, 1).unwrap(), b"");
+}
+
+#[test]
+fn a_connection_that_is_held_is_in_no_set_once_its_last_number_is_closed() {
+    let mut wire = Wire::connected();
+    wire.connect(CLIENT + 10, SERVED + 10);
+    watched(&mut wire, Trigger::empty());
+    let open = wire.server().socket(SERVED).unwrap();
+    wire.server().hold(&open);
+    assert_eq!(send(wire.client(), CLIENT, b"unread"), Ok(6));
+    wire.steps(10);
+    assert_eq!(collect(&mut wire), [Events::IN]);
+    wire.server().close(SERVED);
+    assert!(collect(&mut wire).is_empty());
+    assert_eq!(send(wire.client(), CLIENT, b"more"), Ok(4));
+    wire.steps(10);
+    assert!(collect(&mut wire).is_empty());
+    // Another socket has the number now, and the set.
+    wire.server().duplicate(SERVED + 10, SERVED).unwrap();
+    let another = wire.server().socket(SERVED).unwrap();
+    let set = wire.server().set(SET).unwrap();
+    let watch = watch(Events::READABLE, Trigger::empty());
+    set.add(SERVED, &another, watch).unwrap();
+    assert!(collect(&mut wire).is_empty());
+    wire.server().let_go_of(&open);
+    assert!(!wire.server().is_here(&open));
 }
 
 #[test]

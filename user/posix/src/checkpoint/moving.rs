@@ -4,8 +4,8 @@
 //! is [forgotten](Host::forget_moved) here without a word to its peer, or [goes on](Host::reattach). Its frames must go to the
 //! other host's queue when it is detached, and must be in this one's rings before that.
 //!
-//! What may be asked for by others is *held* meanwhile, as if it had one number more: it is not closed with the last of the
-//! program's own.
+//! What may be asked for by others is *held* meanwhile: it is not closed with the last of the program's own numbers. But it
+//! leaves the program's sets with that one, whose events would name a number that is another socket's by then.
 
 use std::net::SocketAddrV4;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use inet::{Endpoint, Transport};
 use super::{Checkpoint, Restored};
 use crate::errno::{Errno, Result};
 use crate::host::{Host, Link};
-use crate::open::{Named, Open};
+use crate::open::Open;
 
 /// A connection, and its numbers.
 pub type Numbered = (Arc<Open>, Vec<u32>);
@@ -42,13 +42,14 @@ impl<L: Link> Host<L> {
 
     /// A connection stays open without a number, until it is [let go](Self::let_go_of).
     pub fn hold(&mut self, open: &Open) {
-        open.numbers.fetch_add(1, Relaxed);
+        open.holds.fetch_add(1, Relaxed);
     }
 
     /// It is not held any more.
     pub fn let_go_of(&mut self, open: &Arc<Open>) {
         if self.is_here(open) {
-            self.let_go(Some(Named::Socket(open.clone())));
+            open.holds.fetch_sub(1, Relaxed);
+            self.end_unless_held(open);
         }
     }
 

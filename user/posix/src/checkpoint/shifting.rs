@@ -32,7 +32,10 @@ impl<L: Link> Host<L> {
 
     /// Whether one number has it and nobody else: no set, and no process that might claim it.
     pub fn is_single(&self, open: &Open) -> bool {
-        open.numbers.load(Relaxed) == 1 && !open.is_watched() && self.is_up()
+        open.numbers.load(Relaxed) == 1
+            && open.holds.load(Relaxed) == 0
+            && !open.is_watched()
+            && self.is_up()
     }
 
     /// Gives a socket to another host of the program's, under its numbers here.
