@@ -129,10 +129,11 @@ pub fn count(
         Disk::new(Cache::Unsafe, Some(Path::new(crate::EMPTY)))?,
     );
     let disks = [raw.flag(bus), ext4.flag(bus)];
-    let programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM, redis::PROGRAM]
+    let mut programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM]
         .iter()
         .map(|program| format!("{program}:{program}"))
         .collect();
+    programs.extend(redis::additions()?);
     let (shell, names) = Shell::counted(system, &disks, &programs)?;
     let mut counter = Counter {
         system,
@@ -158,12 +159,14 @@ pub fn count(
             counter.row(name, few, failures, &run);
         }
     }
-    for clients in redis::CLIENTS {
-        let name = format!("{}, a SET", redis::name(clients));
-        if is_wanted(&name) {
-            redis::start(&mut counter.shell)?;
-            let run = |_: &mut Shell, count| redis::set(clients, count);
-            counter.row(name, few, failures, &run);
+    for way in redis::Way::ALL {
+        for clients in redis::CLIENTS {
+            let name = format!("{}, a SET", way.name(clients));
+            if is_wanted(&name) {
+                way.start(&mut counter.shell, bus)?;
+                let run = |_: &mut Shell, count| redis::set(clients, count);
+                counter.row(name, few, failures, &run);
+            }
         }
     }
     Ok(counter.costs)

@@ -7,6 +7,7 @@ use bench_pair::{Better, System, Table};
 use crate::disk::{Bus, Cache, Disk};
 use crate::failures::Failures;
 use crate::load::{self, Field};
+use crate::redis::Way;
 use crate::shell::Shell;
 use crate::{postgres, redis, sqlite};
 
@@ -17,21 +18,25 @@ enum Row {
     Append,
     Sequential,
     Sqlite(sqlite::Mode),
-    Redis(u32),
+    Redis(Way, u32),
     Postgres,
 }
 
 impl Row {
     /// In the order of the page.
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 12] = [
         Self::Device,
         Self::Append,
         Self::Sequential,
         Self::Sqlite(sqlite::Mode::Wal),
         Self::Sqlite(sqlite::Mode::Delete),
         Self::Postgres,
-        Self::Redis(1),
-        Self::Redis(50),
+        Self::Redis(Way::Ext4, 1),
+        Self::Redis(Way::Ext4, 50),
+        Self::Redis(Way::Log, 1),
+        Self::Redis(Way::Log, 50),
+        Self::Redis(Way::Native, 1),
+        Self::Redis(Way::Native, 50),
     ];
 
     fn name(self) -> String {
@@ -40,7 +45,7 @@ impl Row {
             Self::Append => "append of 4 KiB and `fsync` on ext4, /s".into(),
             Self::Sequential => "sequential".into(),
             Self::Sqlite(mode) => format!("{}, transactions/s", mode.name()),
-            Self::Redis(clients) => format!("{}, SET/s", redis::name(clients)),
+            Self::Redis(way, clients) => format!("{}, SET/s", way.name(clients)),
             Self::Postgres => format!("pgbench, {} clients, transactions/s", postgres::CLIENTS),
         }
     }
@@ -86,10 +91,11 @@ impl Place<'_> {
         }
         let raw = Disk::new(self.cache, None)?;
         let ext4 = Disk::new(self.cache, Some(self.files))?;
-        let mut programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM, redis::PROGRAM]
+        let mut programs: Vec<String> = [load::PROGRAM, sqlite::PROGRAM]
             .iter()
             .map(|program| format!("{program}:{program}"))
             .collect();
+        programs.extend(redis::additions()?);
         programs.extend(postgres::additions()?);
         let disks = [raw.flag(self.bus), ext4.flag(self.bus)];
         let mut shell = Shell::fast(self.system, &disks, &programs)?;
@@ -122,7 +128,7 @@ impl Place<'_> {
             Row::Append => Field::Writes.of(&shell.run(&load::appends_for(seconds))?)?,
             Row::Sequential => return self.sequential(shell),
             Row::Sqlite(mode) => mode.rate(shell, count)?,
-            Row::Redis(clients) => return self.redis(shell, clients, count),
+            Row::Redis(way, clients) => return self.redis(shell, way, clients, count),
             Row::Postgres => {
                 postgres::start(shell)?;
                 let rate = postgres::rate(2 * seconds)?;
@@ -148,12 +154,18 @@ impl Place<'_> {
         Ok(())
     }
 
-    fn redis(&mut self, shell: &mut Shell, clients: u32, count: u32) -> Result<(), String> {
-        redis::start(shell)?;
+    fn redis(
+        &mut self,
+        shell: &mut Shell,
+        way: Way,
+        clients: u32,
+        count: u32,
+    ) -> Result<(), String> {
+        way.start(shell, self.bus)?;
         let many = if clients == 1 { count } else { 8 * count };
         redis::set(clients, many / 4)?;
         let answers = redis::set(clients, many)?;
-        let name = redis::name(clients);
+        let name = way.name(clients);
         self.add(&format!("{name}, SET/s"), Better::More, answers.rate);
         for (share, ms) in ["p50", "p99", "p99.9"].iter().zip(answers.percentiles_ms) {
             self.add(&format!("{name}, {share}, ms"), Better::Less, ms);

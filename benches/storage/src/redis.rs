@@ -1,23 +1,75 @@
-//! Redis, which answers a SET when it is on the disk (`appendfsync always`), and its own client on the host.
+//! Servers that answer a SET when it is on the disk, and Redis' own client on the host: Redis with its append-only file on
+//! ext4 and, by `libsietch.so`, on a log (`docs/vsa.md`); and a server of our own on the log.
 
 use std::process::Command;
 
-use bench_pair::Guest;
+use bench_pair::{Guest, example, library};
 
+use crate::disk::Bus;
 use crate::shell::Shell;
 
-/// The server.
-pub const PROGRAM: &str = "/usr/bin/redis-server";
 const PORT: u16 = 6379;
 /// How many ask at a time.
 pub const CLIENTS: [u32; 2] = [1, 50];
+const REDIS: &str = "/usr/bin/redis-server --protected-mode no --save '' --dir /mnt --appendonly yes --appendfsync always --auto-aof-rewrite-percentage 0";
+const FILES: &str = "/mnt/appendonlydir/*.incr.aof";
 
-/// How it is named on the page.
-pub fn name(clients: u32) -> String {
-    match clients {
-        1 => "Redis, `appendfsync always`, 1 client".into(),
-        _ => format!("Redis, `appendfsync always`, {clients} clients"),
+/// What makes a SET durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    Ext4,
+    Log,
+    Native,
+}
+
+impl Way {
+    /// In the order of the page.
+    pub const ALL: [Self; 3] = [Self::Ext4, Self::Log, Self::Native];
+
+    /// How it is named on the page.
+    pub fn name(self, clients: u32) -> String {
+        let server = match self {
+            Self::Ext4 => "Redis, `appendfsync always`",
+            Self::Log => "Redis, the same by `libsietch.so` on a log",
+            Self::Native => "`durable_kv` on a log",
+        };
+        let many = if clients == 1 { "" } else { "s" };
+        format!("{server}, {clients} client{many}")
     }
+
+    /// Starts the server, if it does not run yet, in the other's place. A log begins with zeroes.
+    pub fn start(self, shell: &mut Shell, bus: Bus) -> Result<(), String> {
+        let raw = bus.raw();
+        let server = match self {
+            Self::Ext4 => REDIS.to_string(),
+            Self::Log => {
+                format!("env LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='{FILES}=/dev/{raw}' {REDIS}")
+            }
+            Self::Native => format!("/bin/durable_kv {PORT} /dev/{raw}"),
+        };
+        shell.run(&format!(
+            "[ \"$(busybox cat /tmp/way)\" = {self:?} ] && exit 0; \
+             while busybox killall redis-server durable_kv 2>/dev/null; do busybox sleep 0.2; done; \
+             busybox rm -rf /mnt/appendonlydir; busybox dd if=/dev/zero of=/dev/{raw} bs=4096 count=4 2>/dev/null; \
+             busybox sync; echo {self:?} >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
+        ))?;
+        let ask: &[u8] = match self {
+            Self::Native => b"*1\r\n$4\r\nPING\r\n",
+            _ => b"PING\r\n",
+        };
+        shell.wait_for_answer(PORT, ask)
+    }
+}
+
+/// Builds the servers and the library; what has them in the guest.
+pub fn additions() -> Result<Vec<String>, String> {
+    let preloaded = library("sietch")?;
+    let server = example("sietch-io", "durable_kv")?;
+    Ok(vec![
+        "/usr/bin/redis-server:/usr/bin/redis-server".into(),
+        format!("{preloaded}:/lib/libsietch.so"),
+        format!("{server}:/bin/durable_kv"),
+    ])
 }
 
 /// How fast it answered, and how late.
@@ -27,14 +79,6 @@ pub struct Answers {
     pub rate: f64,
     /// Milliseconds below which were half, 99 % and 99.9 % of the answers.
     pub percentiles_ms: [f64; 3],
-}
-
-/// Starts the server, if it does not run yet.
-pub fn start(shell: &mut Shell) -> Result<(), String> {
-    shell.run(&format!(
-        "busybox pidof redis-server || {PROGRAM} --protected-mode no --save '' --dir /mnt --appendonly yes --appendfsync always --auto-aof-rewrite-percentage 0 >/tmp/redis.log 2>&1 </dev/null &"
-    ))?;
-    shell.wait_for_answer(PORT, b"PING\r\n")
 }
 
 /// So many SETs of 3 bytes, as the client has them.
