@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::Test;
+use crate::build;
 use crate::clients::together;
 use crate::guest::{BOOT_PATIENCE, Guest, Setup, write_file};
 use crate::redis;
@@ -17,6 +18,10 @@ pub const TESTS: &[Test] = &[
     (
         "Redis with its append-only file on a log has every acknowledged SET after its machine is killed",
         redis_outlives_its_machine,
+    ),
+    (
+        "a server on the log's map has every acknowledged SET after its machine is killed",
+        server_outlives_its_machine,
     ),
     (
         "SQLite with its journals on a log keeps what was committed",
@@ -119,6 +124,41 @@ fn redis_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     expect_silence(&guest)?;
     expect_status(&guest.stop()?, 0)?;
     checks(setup, &place)
+}
+
+/// The example of `user/libos`, over the kernel's sockets.
+fn server_outlives_its_machine(setup: &Setup) -> Result<(), String> {
+    let place = Place::new("logged-server")?;
+    let server = build::example("sietch-io", "durable_kv")?;
+    let server = server.to_string_lossy();
+    let start = || {
+        let args = ["--disk", &place.disk, &server, "6379", "/dev/vda"];
+        let (guest, address) = setup.serve(6379, &args)?;
+        guest.expect_answer(address, b"*1\r\n$4\r\nPING\r\n")?;
+        Ok::<_, String>((guest, address))
+    };
+    let (mut guest, address) = start()?;
+    set_all(address, "first")?;
+    let mut client = Redis::connect(address)?;
+    for number in 0..20 {
+        client.call(&["SET", "again", &number.to_string()])?;
+    }
+    client.call(&["DEL", "first:0:0"])?;
+    guest.kill()?;
+
+    let (mut guest, address) = start()?;
+    let mut client = Redis::connect(address)?;
+    let answers = ["GET again", "DBSIZE", "DEL first:0:0"].map(|words| {
+        let words: Vec<&str> = words.split(' ').collect();
+        client.call(&words)
+    });
+    let keys = (CLIENTS * ROUNDS).to_string();
+    if answers != [Ok("19".into()), Ok(keys), Ok("0".into())] {
+        return Err(format!("the server says {answers:?} afterwards"));
+    }
+    client.call(&["SET", "first:0:0", "value of first:0:0"])?;
+    find_all(address, "first")?;
+    guest.kill()
 }
 
 /// Redis' own tool reads the files by their names.

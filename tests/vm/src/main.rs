@@ -65,6 +65,7 @@ mod link_order;
 mod link_restore;
 mod links;
 mod logged;
+mod logged_cuts;
 mod lone_frames;
 mod many_cpus;
 mod mariadb;
@@ -201,6 +202,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
         ours(setup, databases::TESTS),
         ours(setup, logged::TESTS),
+        ours(setup, once(setup, Cpus::Several, logged_cuts::TESTS)),
         ours(
             setup,
             once(setup, Cpus::Several, databases::TESTS_OF_SERVERS),

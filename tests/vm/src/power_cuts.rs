@@ -59,7 +59,8 @@ fn promises_are_kept(setup: &Setup, bus: &str, device: &str) -> Result<(), Strin
     mounts(setup, &flag, device)
 }
 
-fn seed() -> u64 {
+/// What chooses the images.
+pub fn seed() -> u64 {
     let named = std::env::var("SEED").ok();
     named.and_then(|seed| seed.parse().ok()).unwrap_or(1)
 }

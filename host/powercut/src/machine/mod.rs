@@ -83,14 +83,26 @@ impl Recording {
         self.events.is_empty()
     }
 
-    /// Makes images and judges them.
+    /// Makes images of ext4 and judges them.
     pub fn judge(&self, effort: &Effort) -> Result<Tally, String> {
+        let mut tally = Tally::default();
+        self.judge_by(effort, |medium, marks| {
+            judge_one(medium, marks, effort, &mut tally)
+        })?;
+        Ok(tally)
+    }
+
+    /// Makes images, and has each judged with the marks that were written before.
+    pub fn judge_by(
+        &self,
+        effort: &Effort,
+        mut judge: impl FnMut(Medium, &[&str]) -> Result<(), String>,
+    ) -> Result<(), String> {
         let mut random = Random::new(effort.seed);
         let mut cuts: Vec<usize> = (0..effort.images)
             .map(|_| 1 + random.below(self.events.len()))
             .collect();
         cuts.sort_unstable();
-        let mut tally = Tally::default();
         let mut cache = Cache::new(self.before.clone());
         let mut passed = 0;
         for cut in cuts {
@@ -100,8 +112,9 @@ impl Recording {
             let mut fates = cache.fates(3, &mut random);
             fates.push(Fate::All);
             let fate = fates[random.below(fates.len())];
-            let judged = self.judge_one(&cache, cut, fate, effort, &mut tally);
-            judged.map_err(|error| {
+            let marks = self.marks.iter().filter(|mark| mark.0 <= cut);
+            let marks: Vec<&str> = marks.map(|mark| mark.1.as_str()).collect();
+            judge(cache.after(fate), &marks).map_err(|error| {
                 format!(
                     "seed {}, cut after {cut} of {} events, {fate:?}: {error}",
                     effort.seed,
@@ -109,28 +122,7 @@ impl Recording {
                 )
             })?;
         }
-        Ok(tally)
-    }
-
-    fn judge_one(
-        &self,
-        cache: &Cache,
-        cut: usize,
-        fate: Fate,
-        effort: &Effort,
-        tally: &mut Tally,
-    ) -> Result<(), String> {
-        tally.images += 1;
-        let (medium, _) = recover(cache.after(fate))?;
-        let tree = image::judge(&medium)?;
-        if tally.images.is_multiple_of(effort.fsck_every) {
-            tally.checked += 1;
-            crate::e2fsck(&medium)?;
-        }
-        let marks = self.marks.iter().filter(|mark| mark.0 <= cut);
-        let marks: Vec<&str> = marks.map(|mark| mark.1.as_str()).collect();
-        tally.promised += usize::from(!marks.is_empty());
-        oracles::check(&tree, &marks)
+        Ok(())
     }
 
     /// The disk as a cut after all events would leave it, recovered by nobody.
@@ -139,4 +131,22 @@ impl Recording {
         self.events.iter().for_each(|event| cache.pass(event));
         cache.after(Fate::Nothing).flatten()
     }
+}
+
+/// Whether ext4 is sound on what a cut has left, and has what `marks` say.
+fn judge_one(
+    medium: Medium,
+    marks: &[&str],
+    effort: &Effort,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    tally.images += 1;
+    let (medium, _) = recover(medium)?;
+    let tree = image::judge(&medium)?;
+    if tally.images.is_multiple_of(effort.fsck_every) {
+        tally.checked += 1;
+        crate::e2fsck(&medium)?;
+    }
+    tally.promised += usize::from(!marks.is_empty());
+    oracles::check(&tree, marks)
 }

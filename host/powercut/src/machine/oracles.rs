@@ -14,14 +14,7 @@ const ROWS: u64 = 3;
 
 /// Whether the files that are left keep all that `marks` say.
 pub fn check(tree: &Tree, marks: &[&str]) -> Result<(), String> {
-    let last = |program: &str| {
-        let of = |mark: &&&str| {
-            mark.split_once(' ')
-                .is_some_and(|(name, _)| name == program)
-        };
-        let mark = marks.iter().rfind(of)?;
-        mark.split_once(' ')?.1.trim().parse::<u64>().ok()
-    };
+    let last = |program: &str| last(marks, program);
     check_files(tree, last("files"))?;
     check_lines(tree, last("lines"))?;
     for journal in ["delete", "wal"] {
@@ -29,6 +22,16 @@ pub fn check(tree: &Tree, marks: &[&str]) -> Result<(), String> {
         check_database(tree, journal, promised).map_err(|error| format!("{journal}: {error}"))?;
     }
     check_redis(tree, last("redis")).map_err(|error| format!("redis: {error}"))
+}
+
+/// The last number that a program was promised.
+pub fn last(marks: &[&str], program: &str) -> Option<u64> {
+    let of = |mark: &&&str| {
+        mark.split_once(' ')
+            .is_some_and(|(name, _)| name == program)
+    };
+    let mark = marks.iter().rfind(of)?;
+    mark.split_once(' ')?.1.trim().parse().ok()
 }
 
 /// What the `number`-th file holds.
@@ -128,11 +131,18 @@ fn check_database(tree: &Tree, journal: &str, promised: Option<u64>) -> Result<(
     }
 }
 
-/// The append-only file is read command by command; the last may be cut off.
 fn check_redis(tree: &Tree, promised: Option<u64>) -> Result<(), String> {
     let is_log = |path: &&String| path.starts_with("redis/") && path.ends_with(".incr.aof");
     let path = tree.files.keys().find(is_log);
-    let found = path.and_then(|path| tree.bytes(path)).unwrap_or(&[]);
+    check_aof(
+        path.and_then(|path| tree.bytes(path)).unwrap_or(&[]),
+        promised,
+    )
+}
+
+/// Whether an append-only file of Redis' has all keys up to the one that was promised: it is read command by command;
+/// the last may be cut off.
+pub fn check_aof(found: &[u8], promised: Option<u64>) -> Result<(), String> {
     let (mut at, mut next) = (0, 0);
     while let Some((words, len)) = command(&found[at..]) {
         at += len;

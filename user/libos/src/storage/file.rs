@@ -5,7 +5,7 @@
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, PipeReader, Seek, SeekFrom};
+use std::io::{self, PipeReader, PipeWriter, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
@@ -28,6 +28,8 @@ pub struct DirectFile {
     done: VecDeque<Completion>,
     /// Never readable: see [`arm`](BlockQueue::arm).
     doorbell: PipeReader,
+    /// Without it the other end would say that nobody writes any more.
+    silent: PipeWriter,
 }
 
 impl DirectFile {
@@ -53,19 +55,24 @@ impl DirectFile {
             blocks: bytes / u64::from(block_bytes),
             block_bytes,
         };
-        let (doorbell, _) = io::pipe()?;
+        let (doorbell, silent) = io::pipe()?;
         Ok(Self {
             file,
             geometry,
             memory,
             done: VecDeque::new(),
             doorbell,
+            silent,
         })
     }
 
     /// The descriptors that it is made of.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
-        [self.file.as_fd(), self.doorbell.as_fd()]
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+        [
+            self.file.as_fd(),
+            self.doorbell.as_fd(),
+            self.silent.as_fd(),
+        ]
     }
 
     fn carry_out(&mut self, request: &mut Request) -> io::Result<()> {

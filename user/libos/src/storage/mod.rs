@@ -114,3 +114,10 @@ pub trait BlockQueue {
     /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
     fn arm(&mut self) -> bool;
 }
+
+/// A queue to the blocks at a path, with so many bytes of buffers.
+///
+/// Errors: those of opening it; `WouldBlock` if another process has them.
+pub fn open(path: &std::path::Path, buffer_bytes: usize) -> io::Result<Box<dyn BlockQueue + Send>> {
+    Ok(Box::new(DirectFile::open(path, buffer_bytes)?))
+}

@@ -1,7 +1,8 @@
 //! Carries out what a `plog` asks for, on a queue of blocks.
 //!
-//! An entry's buffer moves to the device as it is: header, bytes, and what fills the last block. Only one that passes the
-//! ring's end is copied, the part behind it. Proofs of what survives are made as completions are *taken*: a flush covers
+//! An entry's buffer moves to the device as it is: header, bytes, and what fills the last block. What passes the
+//! ring's end is copied; and so are small entries that were appended together, into one buffer for one write, for a request
+//! costs more than a few blocks' copy. Proofs of what survives are made as completions are *taken*: a flush covers
 //! what was taken before it was submitted (`core/block`, `order`).
 
 use std::collections::{BTreeMap, VecDeque};
@@ -16,16 +17,27 @@ use plog::{Area, Command, CommandId, Log, Place, Sequence, Ticket};
 
 use super::{BlockQueue, Buffer, Completion, Operation, Outcome, Request};
 
-/// The cookie of a read or write of our own; those of commands are below.
+/// The cookie of a read or write of our own; those of commands count from 0.
 const OWN: u64 = u64::MAX;
+/// Writes behind each other are one up to so many bytes.
+const JOINED_BYTES_MAX: usize = 64 * 1024;
 /// Bytes that are read at once.
 const READ_BYTES: usize = 64 * 1024;
 
 /// What was submitted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 enum UnderWay {
-    Write(Writing, Durability),
+    Write(Vec<CommandId>, Writing, Durability),
     Flush(Flushing),
+}
+
+/// A write that was not submitted, for the next one may be joined to it.
+struct Write {
+    id: CommandId,
+    block: u64,
+    buffer: Buffer,
+    bytes: usize,
+    durability: Durability,
 }
 
 /// A queue, and what a log has under way on it.
@@ -35,10 +47,13 @@ pub struct Pump {
     /// Buffers of entries whose writes were not submitted yet, and how many of their bytes are written.
     kept: BTreeMap<Sequence, (Buffer, usize)>,
     under_way: BTreeMap<u64, UnderWay>,
+    next_cookie: u64,
+    /// Writes behind each other.
+    joined: Vec<Write>,
     /// Ended while somebody read.
     ended: VecDeque<Completion>,
-    /// The queue was full.
-    waiting: Option<Request>,
+    /// In order: the queue was full.
+    waiting: VecDeque<Request>,
 }
 
 impl Pump {
@@ -49,8 +64,10 @@ impl Pump {
             order: Order::new(),
             kept: BTreeMap::new(),
             under_way: BTreeMap::new(),
+            next_cookie: 0,
+            joined: Vec::new(),
             ended: VecDeque::new(),
-            waiting: None,
+            waiting: VecDeque::new(),
         }
     }
 
@@ -90,6 +107,7 @@ impl Pump {
                 is_quiet = false;
                 self.start(command);
             }
+            self.submit_joined();
             if is_quiet {
                 return;
             }
@@ -116,7 +134,7 @@ impl Pump {
         if let Some(failure) = log.failure() {
             return Err(io::Error::other(format!("the log's device: {failure:?}")));
         }
-        if self.under_way.is_empty() && self.waiting.is_none() {
+        if self.under_way.is_empty() && self.waiting.is_empty() {
             return Err(io::Error::other("nothing is under way"));
         }
         self.queue.wait(timeout)?;
@@ -125,15 +143,35 @@ impl Pump {
     }
 
     fn submit_waiting(&mut self) -> bool {
-        if let Some(request) = self.waiting.take() {
-            self.waiting = self.queue.submit(request).err();
+        while let Some(request) = self.waiting.pop_front() {
+            if let Err(request) = self.queue.submit(request) {
+                self.waiting.push_front(request);
+                break;
+            }
         }
-        self.waiting.is_none()
+        self.waiting.is_empty()
     }
 
-    fn submit(&mut self, request: Request, under_way: UnderWay) {
-        self.under_way.insert(request.cookie, under_way);
-        self.waiting = self.queue.submit(request).err();
+    fn submit(
+        &mut self,
+        operation: Operation,
+        first: u64,
+        buffer: Option<(Buffer, usize)>,
+        under_way: UnderWay,
+    ) {
+        let block_bytes = self.block_bytes() as usize;
+        let (buffer, bytes) = buffer.unzip();
+        let request = Request {
+            operation,
+            first,
+            count: (bytes.unwrap_or(0) / block_bytes) as u64,
+            buffer,
+            cookie: self.next_cookie,
+        };
+        self.under_way.insert(self.next_cookie, under_way);
+        self.next_cookie += 1;
+        self.waiting.push_back(request);
+        self.submit_waiting();
     }
 
     fn start(&mut self, command: Command) {
@@ -144,49 +182,77 @@ impl Pump {
                 bytes,
                 durability,
             } => match self.part_of(id, bytes) {
-                Some(buffer) => self.write(id, block, buffer, durability),
+                Some(buffer) => self.join(id, block, buffer, durability),
                 None => self.refuse(id),
             },
             Command::Anchor {
                 block,
                 bytes,
                 durability,
-            } => match self.copy_of(&bytes) {
-                Some(buffer) => self.write(CommandId::Anchor, block, buffer, durability),
+            } => match self.copy_of(&[&bytes]) {
+                Some(buffer) => self.join(CommandId::Anchor, block, buffer, durability),
                 None => self.refuse(CommandId::Anchor),
             },
             Command::Flush => {
-                let request = Request {
-                    operation: Operation::Flush,
-                    first: 0,
-                    count: 0,
-                    buffer: None,
-                    cookie: cookie_of(CommandId::Flush),
-                };
-                self.submit(request, UnderWay::Flush(self.order.flush_begins()));
+                // It is for writes that are complete; those that are joined now it does not cover.
+                let flushing = self.order.flush_begins();
+                self.submit(Operation::Flush, 0, None, UnderWay::Flush(flushing));
             }
         }
     }
 
-    fn write(
+    /// Puts a write to those before it, if it is behind them and all of them are small.
+    fn join(
         &mut self,
         id: CommandId,
-        first: u64,
-        buffer: (Buffer, usize),
+        block: u64,
+        (buffer, bytes): (Buffer, usize),
         durability: Durability,
     ) {
-        let (buffer, bytes) = buffer;
-        let is_forced = durability == Durability::Forced;
-        let request = Request {
-            operation: Operation::Write { is_forced },
-            first,
-            count: bytes as u64 / u64::from(self.queue.geometry().block_bytes),
-            buffer: Some(buffer),
-            cookie: cookie_of(id),
+        let all: usize = self.joined.iter().map(|write| write.bytes).sum();
+        let is_next = self.joined.last().is_none_or(|last| {
+            let end = last.block + (last.bytes / self.block_bytes() as usize) as u64;
+            end == block && last.durability == durability && all + bytes <= JOINED_BYTES_MAX
+        });
+        if !is_next {
+            self.submit_joined();
+        }
+        self.joined.push(Write {
+            id,
+            block,
+            buffer,
+            bytes,
+            durability,
+        });
+    }
+
+    fn submit_joined(&mut self) {
+        let mut joined = std::mem::take(&mut self.joined);
+        let Some(first) = joined.first() else {
+            return;
         };
+        let (block, durability) = (first.block, first.durability);
+        let ids = joined.iter().map(|write| write.id).collect();
+        let buffer = match joined.len() {
+            1 => joined.pop().map(|write| (write.buffer, write.bytes)),
+            _ => self.copy_of(
+                &joined
+                    .iter()
+                    .map(|write| &write.buffer[..write.bytes])
+                    .collect::<Vec<_>>(),
+            ),
+        };
+        let Some(buffer) = buffer else {
+            joined.iter().for_each(|write| self.refuse(write.id));
+            return;
+        };
+        let is_forced = durability == Durability::Forced;
+        let under_way = UnderWay::Write(ids, self.order.write_begins(), durability);
         self.submit(
-            request,
-            UnderWay::Write(self.order.write_begins(), durability),
+            Operation::Write { is_forced },
+            block,
+            Some(buffer),
+            under_way,
         );
     }
 
@@ -200,7 +266,7 @@ impl Pump {
         if part == 0 && count == all {
             return Some((kept, count));
         }
-        let copy = self.copy_of(kept.get(bytes)?);
+        let copy = self.copy_of(&[kept.get(bytes)?]);
         if part == 0 {
             self.kept.insert(sequence, (kept, all));
         }
@@ -208,11 +274,17 @@ impl Pump {
     }
 
     /// Bytes of whole blocks, in a buffer. Waits for one: there are some as soon as something ends.
-    fn copy_of(&mut self, bytes: &[u8]) -> Option<(Buffer, usize)> {
+    fn copy_of(&mut self, parts: &[&[u8]]) -> Option<(Buffer, usize)> {
+        let bytes = parts.iter().map(|part| part.len()).sum();
         loop {
-            if let Some(mut buffer) = self.queue.buffer(bytes.len()) {
-                buffer.copy_from_slice(bytes);
-                return Some((buffer, bytes.len()));
+            if let Some(mut buffer) = self.queue.buffer(bytes) {
+                let mut rest = &mut *buffer;
+                for part in parts {
+                    let (to, behind) = rest.split_at_mut(part.len());
+                    to.copy_from_slice(part);
+                    rest = behind;
+                }
+                return Some((buffer, bytes));
             }
             if self.under_way.is_empty() || self.queue.wait(None).is_err() {
                 return None;
@@ -226,38 +298,41 @@ impl Pump {
 
     /// There is no memory for it: the log ends.
     fn refuse(&mut self, id: CommandId) {
-        self.under_way.insert(
-            cookie_of(id),
-            UnderWay::Write(self.order.write_begins(), Durability::Volatile),
-        );
+        let under_way = UnderWay::Write(vec![id], self.order.write_begins(), Durability::Volatile);
+        self.under_way.insert(self.next_cookie, under_way);
         self.ended.push_back(Completion {
-            cookie: cookie_of(id),
+            cookie: self.next_cookie,
             outcome: Outcome::Failed,
             buffer: None,
         });
+        self.next_cookie += 1;
     }
 
     fn end(&mut self, log: &mut Log, completion: Completion) {
         let Some(under_way) = self.under_way.remove(&completion.cookie) else {
             return;
         };
-        let is_done = completion.outcome == Outcome::Done;
-        let result = match under_way {
-            UnderWay::Flush(flushing) if is_done => {
-                Ok(Done::Flushed(self.order.flush_succeeded(flushing)))
-            }
-            UnderWay::Flush(_) => {
-                self.order.flush_failed();
-                Err(Failure::Medium)
-            }
-            UnderWay::Write(writing, durability) if is_done => {
-                Ok(self.written(writing, durability))
-            }
-            UnderWay::Write(..) if completion.outcome == Outcome::Revoked => Err(Failure::Gone),
-            UnderWay::Write(..) => Err(Failure::Medium),
+        let result = match completion.outcome {
+            Outcome::Done => Ok(()),
+            Outcome::Revoked => Err(Failure::Gone),
+            _ => Err(Failure::Medium),
         };
         // A stray would be one of a command that was not submitted, and those are not in the table.
-        log.complete(id_of(completion.cookie), result).ok();
+        match under_way {
+            UnderWay::Flush(flushing) => {
+                if result.is_err() {
+                    self.order.flush_failed();
+                }
+                let result = result.map(|()| Done::Flushed(self.order.flush_succeeded(flushing)));
+                log.complete(CommandId::Flush, result).ok();
+            }
+            UnderWay::Write(ids, writing, durability) => {
+                for id in ids {
+                    let result = result.map(|()| self.written(writing, durability));
+                    log.complete(id, result).ok();
+                }
+            }
+        }
     }
 
     /// A forced write is one with a flush of its own.
@@ -305,25 +380,6 @@ impl Pump {
             buffer,
             cookie: OWN,
         }
-    }
-}
-
-fn cookie_of(id: CommandId) -> u64 {
-    match id {
-        CommandId::Entry { sequence, part } => sequence << 2 | u64::from(part & 1),
-        CommandId::Anchor => 2,
-        CommandId::Flush => 3,
-    }
-}
-
-fn id_of(cookie: u64) -> CommandId {
-    match cookie & 3 {
-        2 => CommandId::Anchor,
-        3 => CommandId::Flush,
-        part => CommandId::Entry {
-            sequence: cookie >> 2,
-            part: part as u8,
-        },
     }
 }
 
