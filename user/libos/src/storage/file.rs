@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use super::{BlockMemory, BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Request};
 
-/// `O_DIRECT` (include/uapi/asm-generic/fcntl.h).
+/// As include/uapi/asm-generic/fcntl.h has them.
 const O_DIRECT: i32 = 0o40000;
+const O_DSYNC: i32 = 0o10000;
 /// The block of a disk that takes no smaller ones.
 const LARGE_BLOCK: u32 = 4096;
 const SMALL_BLOCK: u32 = 512;
@@ -23,6 +24,8 @@ const SMALL_BLOCK: u32 = 512;
 #[derive(Debug)]
 pub struct DirectFile {
     file: File,
+    /// The same, where each write survives before it returns: one call, and on a disk that can force writes no flush.
+    forced: File,
     geometry: Geometry,
     memory: BlockMemory,
     done: VecDeque<Completion>,
@@ -37,13 +40,8 @@ impl DirectFile {
     ///
     /// Errors: of `open(2)`; `WouldBlock` if another process has it.
     pub fn open(path: &Path, buffer_bytes: usize) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true);
-        let direct = options.clone().custom_flags(O_DIRECT).open(path);
-        let mut file = match direct {
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => options.open(path)?,
-            opened => opened?,
-        };
+        let mut file = open_with(path, 0)?;
+        let forced = open_with(path, O_DSYNC)?;
         file.try_lock().map_err(|error| match error {
             TryLockError::WouldBlock => io::ErrorKind::WouldBlock.into(),
             TryLockError::Error(error) => error,
@@ -58,6 +56,7 @@ impl DirectFile {
         let (doorbell, silent) = io::pipe()?;
         Ok(Self {
             file,
+            forced,
             geometry,
             memory,
             done: VecDeque::new(),
@@ -67,9 +66,10 @@ impl DirectFile {
     }
 
     /// The descriptors that it is made of.
-    pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
+    pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
         [
             self.file.as_fd(),
+            self.forced.as_fd(),
             self.doorbell.as_fd(),
             self.silent.as_fd(),
         ]
@@ -88,18 +88,25 @@ impl DirectFile {
         let memory = memory.ok_or(io::ErrorKind::InvalidInput);
         match request.operation {
             Operation::Read => self.file.read_exact_at(memory?, at),
-            Operation::Write { is_forced } => {
-                self.file.write_all_at(memory?, at)?;
-                if is_forced {
-                    self.file.sync_data()
-                } else {
-                    Ok(())
-                }
-            }
+            Operation::Write { is_forced: true } => self.forced.write_all_at(memory?, at),
+            Operation::Write { is_forced: false } => self.file.write_all_at(memory?, at),
             Operation::Flush => self.file.sync_data(),
             // What is of no use any more may stay.
             Operation::Discard => Ok(()),
         }
+    }
+}
+
+/// Past the kernel's cache, where that can be.
+fn open_with(path: &Path, flags: i32) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true);
+    let direct = options.clone().custom_flags(O_DIRECT | flags).open(path);
+    match direct {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+            options.custom_flags(flags).open(path)
+        }
+        opened => opened,
     }
 }
 
