@@ -151,7 +151,7 @@ impl Channel for IoQueue {
 
     fn arm(&mut self) -> bool {
         // Each end raises the interrupt, asked for or not.
-        !self.is_over() && self.ring.has_ended()
+        !self.is_over() && self.ring.arm()
     }
 
     fn retire(&mut self) {

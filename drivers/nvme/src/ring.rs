@@ -97,9 +97,15 @@ impl Ring {
     }
 
     /// Whether something has ended.
-    pub(crate) fn has_ended(&self) -> bool {
+    ///
+    /// If there is none the controller hears how far we are: it interrupts nobody when it has no room.
+    pub(crate) fn arm(&mut self) -> bool {
         let word = self.completions.acquire_u32(self.at_head() + 12);
-        word & PHASE == self.phase
+        let has_ended = word & PHASE == self.phase;
+        if !has_ended {
+            self.tell_head();
+        }
+        has_ended
     }
 
     /// The next completion. When there is none, the controller hears how far we are.

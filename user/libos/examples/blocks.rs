@@ -52,7 +52,10 @@ impl Load {
     /// The next one that ended; waits for it after looking for it often.
     fn ended(&mut self) -> Result<(u64, Buffer), Box<dyn Error>> {
         loop {
-            for _ in 0..self.looks {
+            if self.looks == 0 {
+                self.wait()?;
+            }
+            for _ in 0..self.looks.max(1) {
                 if let Some(done) = self.queue.poll() {
                     return match (done.outcome, done.buffer) {
                         (Outcome::Done, Some(buffer)) => Ok((done.cookie, buffer)),
@@ -61,9 +64,13 @@ impl Load {
                 }
                 std::hint::spin_loop();
             }
-            self.waits += 1;
-            self.queue.wait(None)?;
+            self.wait()?;
         }
+    }
+
+    fn wait(&mut self) -> Result<(), Box<dyn Error>> {
+        self.waits += 1;
+        Ok(self.queue.wait(None)?)
     }
 
     /// So many requests, so many of them under way.
@@ -119,7 +126,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "write" => load.run(Operation::Write { is_forced: false }, depth, count)?,
         "check" => load.check(count)?,
         "idle" => {
-            load.looks = 1;
+            load.looks = 0;
             load.run(Operation::Read, depth, count)?;
         }
         _ => return Err("it is read, write, check or idle".into()),

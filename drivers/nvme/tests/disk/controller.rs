@@ -177,6 +177,12 @@ impl Controller {
             .read32(0x1000 + usize::from(queue) * 8)
     }
 
+    /// Up to where a queue's completions were taken, as it was last told.
+    pub fn head_told(&self, queue: u16) -> u32 {
+        let at = 0x1004 + usize::from(queue) * 8;
+        self.0.borrow().registers.read32(at)
+    }
+
     /// The next command of an I/O queue.
     pub fn fetch(&self) -> Option<Seen> {
         let mut state = self.0.borrow_mut();

@@ -8,7 +8,10 @@ use std::sync::Arc;
 
 use base::lock::Lock;
 use base::{DeviceAddr, Instant};
-use block::{Admitted, Cache, ChannelBox, Completion, Control, Done, Durability, Failure, Keep};
+use block::{
+    Admitted, Cache, Channel, ChannelBox, Command, Completion, Control, Done, Durability, Failure,
+    Keep,
+};
 use block::{Operation, Order, Question, Queue, Request, SectorRange};
 use controller::{Controller, Faults, Model, PAGE, Seen};
 use hal::caching::WriteBack;
@@ -649,4 +652,28 @@ fn a_controller_whose_queues_hold_nothing_is_refused() {
     };
     let device = Controller::new(&memory, model);
     assert_eq!(open(&memory, &device).err(), Some(Error::NotSupported));
+}
+
+#[test]
+fn who_takes_one_at_a_time_and_waits_has_told_how_far_it_is() {
+    let memory = SimMemory::new();
+    let device = Controller::new(&memory, Model::default());
+    let mut driver = open(&memory, &device).unwrap();
+    let mut channels = driver.start(0).unwrap();
+    for round in 1..=5 {
+        let flush = Command {
+            operation: Operation::Flush,
+            sectors: SectorRange { first: 0, count: 0 },
+            spans: &[],
+        };
+        channels[0].submit(&flush).unwrap();
+        channels[0].publish();
+        let seen = device.fetch().expect("there is a command");
+        assert!(!channels[0].arm(), "nothing has ended");
+        device.end(&seen, 0);
+        assert!(channels[0].arm(), "it has ended");
+        assert!(channels[0].complete().unwrap().is_some());
+        assert!(!channels[0].arm());
+        assert_eq!(device.head_told(1), round);
+    }
 }

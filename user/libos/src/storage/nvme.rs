@@ -330,9 +330,12 @@ impl BlockQueue for NvmeQueue {
         self.interrupt.clear();
         if !self.is_armed {
             self.is_armed = self.function.lead(&self.interrupt, true).is_ok();
-            self.is_broken = !self.is_armed || self.is_gone();
         }
-        !self.is_broken && !self.channel.arm()
+        if self.channel.arm() {
+            return false;
+        }
+        self.is_broken = !self.is_armed || self.is_gone();
+        !self.is_broken
     }
 }
 
