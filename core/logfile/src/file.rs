@@ -69,7 +69,10 @@ impl File {
     /// Has these bytes at `offset` from now on. What was there is told to `dead`.
     pub fn insert(&mut self, offset: u64, extent: Extent, dead: &mut impl FnMut(Dead)) {
         let end = offset + u64::from(extent.bytes);
-        if !is("what is overwritten stays") {
+        // As nearly all are: nothing is there.
+        let last = self.extents.last_key_value();
+        let is_behind = last.is_none_or(|(at, last)| at + u64::from(last.bytes) <= offset);
+        if !is_behind && !is("what is overwritten stays") {
             self.remove(offset, end, dead);
         }
         self.size = self.size.max(end);
