@@ -37,8 +37,8 @@ pub struct Length {
 impl Length {
     /// For the page.
     pub const WHOLE: Self = Self {
-        short: 800,
-        more: 4000,
+        short: 400,
+        more: 2400,
         samples: 3,
     };
     /// To see whether anything has changed much.
@@ -143,7 +143,10 @@ pub fn count(
     };
     counter.shell.mount(system, bus)?;
     for load in DIRECT.iter().filter(|load| is_wanted(&load.name())) {
-        let run = |shell: &mut Shell, transfers| shell.run(&load.command(bus.raw(), transfers));
+        let run = |shell: &mut Shell, transfers| {
+            let command = load.command(shell.raw_disk(), transfers);
+            shell.run(&command)
+        };
         counter.row(load.name(), length, failures, &run);
     }
     let few = length.eighth();
@@ -163,7 +166,7 @@ pub fn count(
         for clients in redis::CLIENTS {
             let name = format!("{}, a SET", way.name(clients));
             if is_wanted(&name) {
-                way.start(&mut counter.shell, bus)?;
+                way.start(&mut counter.shell)?;
                 let run = |_: &mut Shell, count| redis::set(clients, count);
                 counter.row(name, few, failures, &run);
             }

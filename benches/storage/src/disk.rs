@@ -51,19 +51,11 @@ impl Bus {
         }
     }
 
-    /// What both systems call the first disk behind it.
-    pub fn raw(self) -> &'static str {
+    /// What the two disks behind it are called, by their numbers.
+    pub fn disks(self) -> [&'static str; 2] {
         match self {
-            Self::Virtio => "vda",
-            Self::Nvme => "nvme0n1",
-        }
-    }
-
-    /// And the second.
-    pub fn ext4(self) -> &'static str {
-        match self {
-            Self::Virtio => "vdb",
-            Self::Nvme => "nvme0n2",
+            Self::Virtio => ["vda", "vdb"],
+            Self::Nvme => ["nvme0n1", "nvme0n2"],
         }
     }
 }

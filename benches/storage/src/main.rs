@@ -37,7 +37,7 @@ const EMPTY: &str = "build/bench/empty";
 #[derive(Debug, Parser)]
 struct Flags {
     /// Rounds of what is measured by the clock
-    #[arg(long, default_value_t = 3)]
+    #[arg(long, default_value_t = 2)]
     rounds: u32,
     /// Measure less, with the host's cache `unsafe` only, and write no page
     #[arg(long)]
@@ -109,7 +109,8 @@ fn measure(flags: &Flags) -> Result<(), String> {
     let mut failures = Failures::default();
     let mut counts = String::new();
     for bus in flags.buses() {
-        let table = page::counts(bus, &count(flags, bus, &mut failures));
+        let systems = count(flags, bus, &mut failures);
+        let table = page::counts(bus, &systems);
         println!("{table}");
         counts += &table;
     }
@@ -122,13 +123,13 @@ fn measure(flags: &Flags) -> Result<(), String> {
     for round in 1..=rounds {
         eprintln!("round {round} of {rounds}");
         measure_round(flags, &files.0, &mut table, &mut failures);
+        let rates = table.to_markdown("one vCPU") + &failures.to_markdown();
+        println!("{rates}");
+        if flags.is_whole() {
+            page::write(&counts, &rates, round)?;
+        }
     }
-    let rates = table.to_markdown("one vCPU") + &failures.to_markdown();
-    println!("{rates}");
-    match flags.is_whole() {
-        true => page::write(&counts, &rates, rounds),
-        false => Ok(()),
-    }
+    Ok(())
 }
 
 /// What each system's instructions for each row are.
@@ -162,8 +163,8 @@ fn measure_round(flags: &Flags, files: &Path, table: &mut Table, failures: &mut 
             count: 300,
         },
         false => Effort {
-            seconds: 3,
-            count: 800,
+            seconds: 2,
+            count: 400,
         },
     };
     let places = flags

@@ -73,7 +73,8 @@ pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
         {counts}\
         ## Rates\n\n\
         In {rounds} alternating rounds, by the clock of a host that did other work meanwhile: the spread shows how much. `unsafe`: the\n\
-        images lie in the host's memory, and it passes over flushes. `writeback`: on its disk, and a flush waits for that. The row\n\
+        images lie in the host's memory, and it passes over flushes. `writeback`: on its disk, and a flush waits for that. CPU time is\n\
+        that of the QEMU process, which a busy host changes less. The row\n\
         of the disk itself is the bound of all that waits for it once. Sequential transfers are buffered, of a file of 64 MiB on ext4 in\n\
         pieces of 128 KiB; writing ends with an fsync(2), reading begins with an empty cache. SQLite has `synchronous=FULL`,\n\
         pgbench its own kind of transaction at scale 1; redis-benchmark and pgbench run on the host.\n\n\

@@ -15,7 +15,7 @@ const PORT: u16 = 5432;
 pub const CLIENTS: u32 = 8;
 /// Debian's `nobody`: the server refuses to be root.
 const USER: [&str; 4] = [
-    "setpriv",
+    "/usr/bin/setpriv",
     "--reuid=65534",
     "--regid=65534",
     "--clear-groups",
@@ -38,6 +38,7 @@ pub fn additions() -> Result<Vec<String>, String> {
     let version = folder.file_name().unwrap_or_default().to_string_lossy();
     let places = [
         folder.join("bin/postgres").display().to_string(),
+        folder.join("lib/plpgsql.so").display().to_string(),
         format!("/usr/share/postgresql/{version}"),
         "/usr/bin/setpriv".into(),
     ];
@@ -54,7 +55,8 @@ pub fn files() -> Result<PathBuf, String> {
     std::os::unix::fs::chown(&data, Some(65534), Some(65534)).map_err(text)?;
     let programs = folder()?.join("bin");
     run(as_user(&programs.join("initdb"))
-        .args(["-U", "sietch", "-A", "trust", "--no-sync", "-D"])
+        .args(["-U", "sietch", "-A", "trust", "--no-locale", "-E", "UTF8"])
+        .args(["--no-sync", "-D"])
         .arg(&data))?;
     let append = |name: &str, more: &str| {
         let path = data.join(name);
@@ -120,9 +122,14 @@ pub fn start(shell: &mut Shell) -> Result<(), String> {
         USER.join(" "),
         postgres.display()
     ))?;
-    // SSLRequest (PostgreSQL's protocol, 55.7): it answers one byte.
-    let asked = shell.wait_for_answer(PORT, &[0, 0, 0, 8, 4, 210, 22, 47]);
-    asked.map_err(|why| format!("{why} {}", shell.run("cat /tmp/pg.log").unwrap_or_default()))
+    // Its port answers before it does.
+    let ready = shell.run(
+        "for turn in $(busybox seq 300); do busybox grep -q 'ready to accept' /tmp/pg.log && exit; busybox sleep 0.1; done; exit 1",
+    );
+    match ready {
+        Ok(_) => Ok(()),
+        Err(_) => Err(shell.run("busybox tail -n 1 /tmp/pg.log")?),
+    }
 }
 
 /// Ends it.

@@ -1,6 +1,7 @@
 //! What is measured by the host's clock: bandwidth, transactions and SETs a second.
 
 use std::path::Path;
+use std::time::Instant;
 
 use bench_pair::{Better, System, Table};
 
@@ -114,59 +115,81 @@ impl Place<'_> {
         self.table.add(&name, better, self.system, figure);
     }
 
+    /// A rate, and what one of so many cost the machine.
+    fn add_rate(&mut self, row: &str, rate: f64, count: f64, cpu_s: f64) {
+        self.add(row, Better::More, rate);
+        let what = row.rsplit_once(", ").map_or(row, |(what, _)| what);
+        let row = format!("{what}, CPU time each, µs");
+        self.add(&row, Better::Less, cpu_s * 1e6 / count);
+    }
+
     fn row(&mut self, shell: &mut Shell, row: Row) -> Result<(), String> {
-        let (seconds, name) = (self.effort.seconds, row.name());
-        let count = match self.cache {
-            Cache::Unsafe => self.effort.count,
-            Cache::Writeback => self.effort.count / 4,
-        };
+        match row {
+            Row::Sequential => return self.sequential(shell),
+            Row::Redis(way, clients) => return self.redis(shell, way, clients),
+            Row::Postgres => postgres::start(shell)?,
+            Row::Sqlite(mode) => mode.prepare(shell, &[self.count()])?,
+            Row::Device | Row::Append => {}
+        }
+        let seconds = self.effort.seconds;
+        let (before_s, start) = (shell.cpu_s(), Instant::now());
         let rate = match row {
             Row::Device => {
-                let command = load::device_for(self.bus.raw(), seconds);
+                let command = load::device_for(shell.raw_disk(), seconds);
                 Field::Writes.of(&shell.run(&command)?)?
             }
             Row::Append => Field::Writes.of(&shell.run(&load::appends_for(seconds))?)?,
-            Row::Sequential => return self.sequential(shell),
-            Row::Sqlite(mode) => mode.rate(shell, count)?,
-            Row::Redis(way, clients) => return self.redis(shell, way, clients, count),
-            Row::Postgres => {
-                postgres::start(shell)?;
-                let rate = postgres::rate(2 * seconds)?;
-                postgres::stop(shell)?;
-                rate
-            }
+            Row::Postgres => postgres::rate(2 * seconds)?,
+            Row::Sqlite(mode) => mode.rate(shell, self.count())?,
+            Row::Sequential | Row::Redis(..) => 0.0,
         };
-        self.add(&name, Better::More, rate);
+        let (cpu_s, elapsed_s) = (shell.cpu_s() - before_s, start.elapsed().as_secs_f64());
+        if row == Row::Postgres {
+            postgres::stop(shell)?;
+        }
+        self.add_rate(&row.name(), rate, rate * elapsed_s, cpu_s);
         Ok(())
+    }
+
+    /// Transactions and SETs of one client.
+    fn count(&self) -> u32 {
+        match self.cache {
+            Cache::Unsafe => self.effort.count,
+            Cache::Writeback => self.effort.count / 4,
+        }
     }
 
     fn sequential(&mut self, shell: &mut Shell) -> Result<(), String> {
         let mb_s = |field: Field, said: &str| Ok::<_, String>(field.of(said)? * 1024.0 / 1e6);
+        let mb = f64::from(load::SEQUENTIAL_MIB) * 1.048576;
+        let before_s = shell.cpu_s();
         let written = mb_s(Field::Write, &shell.run(&load::sequential("write"))?)?;
-        self.add("sequential write and fsync, MB/s", Better::More, written);
+        let cpu_s = shell.cpu_s() - before_s;
+        self.add_rate("sequential write and fsync, MB/s", written, mb, cpu_s);
         // What was cached is read from the disk again.
-        let device = self.bus.ext4();
-        shell.run(&format!(
-            "busybox umount /mnt && busybox mount -t ext4 /dev/{device} /mnt"
-        ))?;
+        shell.run("busybox umount /mnt")?;
+        shell.mount_again()?;
+        let before_s = shell.cpu_s();
         let read = mb_s(Field::Read, &shell.run(&load::sequential("read"))?)?;
-        self.add("sequential read, MB/s", Better::More, read);
+        let cpu_s = shell.cpu_s() - before_s;
+        self.add_rate("sequential read, MB/s", read, mb, cpu_s);
         Ok(())
     }
 
-    fn redis(
-        &mut self,
-        shell: &mut Shell,
-        way: Way,
-        clients: u32,
-        count: u32,
-    ) -> Result<(), String> {
-        way.start(shell, self.bus)?;
-        let many = if clients == 1 { count } else { 8 * count };
-        redis::set(clients, many / 4)?;
-        let answers = redis::set(clients, many)?;
+    fn redis(&mut self, shell: &mut Shell, way: Way, clients: u32) -> Result<(), String> {
+        way.start(shell)?;
+        let count = if clients == 1 {
+            self.count()
+        } else {
+            8 * self.count()
+        };
+        redis::set(clients, count / 4)?;
+        let before_s = shell.cpu_s();
+        let answers = redis::set(clients, count)?;
+        let cpu_s = shell.cpu_s() - before_s;
+        let row = Row::Redis(way, clients).name();
+        self.add_rate(&row, answers.rate, f64::from(count), cpu_s);
         let name = way.name(clients);
-        self.add(&format!("{name}, SET/s"), Better::More, answers.rate);
         for (share, ms) in ["p50", "p99", "p99.9"].iter().zip(answers.percentiles_ms) {
             self.add(&format!("{name}, {share}, ms"), Better::Less, ms);
         }

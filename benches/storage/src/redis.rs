@@ -5,7 +5,6 @@ use std::process::Command;
 
 use bench_pair::{Guest, example, library};
 
-use crate::disk::Bus;
 use crate::shell::Shell;
 
 const PORT: u16 = 6379;
@@ -38,8 +37,8 @@ impl Way {
     }
 
     /// Starts the server, if it does not run yet, in the other's place. A log begins with zeroes.
-    pub fn start(self, shell: &mut Shell, bus: Bus) -> Result<(), String> {
-        let raw = bus.raw();
+    pub fn start(self, shell: &mut Shell) -> Result<(), String> {
+        let raw = shell.raw_disk();
         let server = match self {
             Self::Ext4 => REDIS.to_string(),
             Self::Log => {

@@ -22,6 +22,8 @@ const MACHINE: [&str; 4] = ["-m", "1G", "--add", "/bin/busybox:/bin/sh"];
 pub struct Shell {
     guest: Guest,
     stream: BufReader<TcpStream>,
+    /// In `/dev`: the one that is as it is, and the one with ext4.
+    disks: [String; 2],
 }
 
 impl Shell {
@@ -60,30 +62,56 @@ impl Shell {
         Ok(Self {
             guest,
             stream: BufReader::new(stream),
+            disks: Default::default(),
         })
     }
 
-    /// Mounts the second disk at `/mnt`; Linux gets for both the scheduler that costs it least.
+    /// Finds the disks and mounts the second at `/mnt`; Linux gets for both the scheduler that costs it least.
     pub fn mount(&mut self, system: System, bus: Bus) -> Result<(), String> {
+        self.disks = match (system.is_linux(), bus) {
+            (true, Bus::Nvme) => [self.namespace(1)?, self.namespace(2)?],
+            _ => bus.disks().map(String::from),
+        };
         if system.is_linux() {
-            for device in [bus.raw(), bus.ext4()] {
-                // It looks for disks in the background.
-                self.run(&format!(
-                    "for turn in $(busybox seq 100); do [ -e /sys/block/{device} ] || busybox sleep 0.1; done"
-                ))?;
+            for device in self.disks.clone() {
                 self.run(&format!("echo none > /sys/block/{device}/queue/scheduler"))?;
             }
         }
-        self.run(&format!(
-            "mkdir -p /mnt; busybox mount -t ext4 /dev/{} /mnt",
-            bus.ext4()
-        ))
-        .map(drop)
+        self.run("mkdir -p /mnt")?;
+        self.mount_again()
+    }
+
+    /// Linux looks for namespaces in the background, and names them as they come.
+    fn namespace(&mut self, number: u32) -> Result<String, String> {
+        let found = self.run(&format!(
+            "for turn in $(busybox seq 100); do for disk in /sys/block/nvme0n*; do if [ \"$(busybox cat $disk/nsid)\" = {number} ]; then echo ${{disk##*/}}; exit; fi; done; busybox sleep 0.1; done"
+        ))?;
+        let name = found.lines().last().filter(|name| name.starts_with("nvme"));
+        name.map(str::to_string)
+            .ok_or(format!("no namespace {number}: {found}"))
+    }
+
+    /// Mounts the second disk, which is not mounted.
+    pub fn mount_again(&mut self) -> Result<(), String> {
+        let [_, ext4] = &self.disks;
+        let command = format!("busybox mount -t ext4 /dev/{ext4} /mnt");
+        self.run(&command).map(drop)
+    }
+
+    /// The disk that is not mounted, in `/dev`.
+    pub fn raw_disk(&self) -> &str {
+        let [raw, _] = &self.disks;
+        raw
     }
 
     /// Waits until a server of the guest's answers `ask` at `port`.
     pub fn wait_for_answer(&mut self, port: u16, ask: &[u8]) -> Result<(), String> {
         self.guest.wait_for_answer(port, ask).map(drop)
+    }
+
+    /// Seconds of the host's CPUs that the machine has used.
+    pub fn cpu_s(&self) -> f64 {
+        self.guest.cpu_s()
     }
 
     /// Runs a command; what it wrote.
