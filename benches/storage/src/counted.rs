@@ -37,13 +37,13 @@ pub struct Length {
 impl Length {
     /// For the page.
     pub const WHOLE: Self = Self {
-        short: 400,
-        more: 2400,
+        short: 200,
+        more: 1600,
         samples: 3,
     };
     /// To see whether anything has changed much.
     pub const QUICK: Self = Self {
-        short: 400,
+        short: 200,
         more: 1600,
         samples: 1,
     };

@@ -8,7 +8,7 @@ use std::process::Command;
 use bench_pair::OUTPUT;
 
 /// Room for what is read and written, several times over.
-const BYTES: u64 = 384 << 20;
+const BYTES: u64 = 256 << 20;
 
 /// What the host does with the guest's writes and flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
