@@ -78,6 +78,12 @@ impl<K: Keep, C: Channel> Queue<K, C> {
         !self.free.is_empty()
     }
 
+    /// How many more requests there is room for.
+    #[inline]
+    pub fn room(&self) -> usize {
+        self.free.len()
+    }
+
     /// Takes a request and hands the device as much of it as that takes.
     pub fn submit(&mut self, request: Request<K>, now: Instant) -> Admitted<K> {
         if let Err(failure) = self.check(&request) {

@@ -144,6 +144,11 @@ impl Catalogue {
         self.commit(disk, next)
     }
 
+    /// How much each owner may have that has no quota of its own.
+    pub fn default_quota(&self) -> Blocks {
+        self.areas.default_quota
+    }
+
     /// The quotas that owners have of their own.
     pub fn quotas(&self) -> &[Quota] {
         &self.areas.quotas

@@ -23,7 +23,8 @@
 //! | `layout` | the bytes on the disk, and which are refused |
 //! | `copies` | both copies: reading the better one, writing one after the other |
 //! | `map` | block of an area to block of the disk |
-//! | `ring` | the queue of a program to its area: codec and checks |
+//! | `ring` | the queue of a program to its area: codec, checks, both ends |
+//! | `control` | what is asked of the kernel about areas |
 //!
 //! # Invariants
 //! - **Disjoint**: no block belongs to two areas, or to an area and the catalogue. Decoding checks it,
@@ -50,6 +51,7 @@ extern crate std;
 
 mod areas;
 mod catalogue;
+pub mod control;
 mod copies;
 mod disk;
 mod error;

@@ -23,9 +23,17 @@
 //! index that it writes to itself and never reads it back. The driver takes a submission by copying
 //! its 32 bytes once, checks the copy, and translates it by the area's [`Map`].
 //!
+//! The submissions stand behind the words, the completions behind the submissions ([`RingSize`]).
+//!
 //! Not here: the shared memory itself, bells, who polls.
 
+mod driver;
+mod program;
+
 use core::ops::Range;
+
+pub use driver::{Completer, Taker};
+pub use program::Program;
 
 use crate::extent::Blocks;
 use crate::map::{Map, Pieces};
@@ -45,6 +53,8 @@ pub const WORDS: Words = Words {
     driver_sleeps: 256,
     program_sleeps: 320,
 };
+/// Bytes in front of the submissions.
+const WORDS_BYTES: usize = 512;
 const FORCED: u8 = 1;
 
 /// Offsets of the shared words of 32 bits.
@@ -79,7 +89,30 @@ impl RingSize {
         fits.then_some(Self(entries))
     }
 
+    /// How many entries each of the two has.
+    pub fn entries(self) -> u32 {
+        self.0
+    }
+
+    /// Bytes of words, submissions and completions together.
+    pub fn bytes(self) -> usize {
+        WORDS_BYTES + self.0 as usize * (SUBMISSION_BYTES + COMPLETION_BYTES)
+    }
+
+    /// Where the submission of an index stands.
+    #[inline]
+    pub fn submission_at(self, index: u32) -> usize {
+        WORDS_BYTES + self.place(index) * SUBMISSION_BYTES
+    }
+
+    /// Where the completion of an index stands.
+    #[inline]
+    pub fn completion_at(self, index: u32) -> usize {
+        WORDS_BYTES + self.0 as usize * SUBMISSION_BYTES + self.place(index) * COMPLETION_BYTES
+    }
+
     /// The place of an index.
+    #[inline]
     pub fn place(self, index: u32) -> usize {
         (index & (self.0 - 1)) as usize
     }
@@ -136,12 +169,26 @@ pub enum Outcome {
     Unknown = 1,
     /// Not the area's blocks, or none.
     OutOfArea = 2,
-    /// Not the shared memory's bytes, or none that a device reaches: they begin with a multiple of 512.
+    /// Not the shared memory's bytes, or they do not begin with a multiple of a block's.
     OutOfMemory = 3,
     /// The device failed.
     Failed = 4,
     /// The area was resized or taken away.
     Revoked = 5,
+}
+
+impl Outcome {
+    /// The one that a completion says.
+    fn of(number: u32) -> Self {
+        match number {
+            0 => Self::Done,
+            1 => Self::Unknown,
+            2 => Self::OutOfArea,
+            3 => Self::OutOfMemory,
+            5 => Self::Revoked,
+            _ => Self::Failed,
+        }
+    }
 }
 
 /// A submission that may be carried out.
@@ -203,7 +250,8 @@ impl Submission {
         })
     }
 
-    /// Checks it against the area and the `memory_bytes` that the program shares.
+    /// Checks it against the area, whose blocks have `block_bytes` bytes, a power of two, and the `memory_bytes` that the
+    /// program shares.
     pub fn check<'a>(
         &self,
         map: &'a Map,
@@ -233,7 +281,7 @@ impl Submission {
     fn memory_of(&self, block_bytes: u32, memory_bytes: u64) -> Option<Range<u64>> {
         let bytes = self.count.checked_mul(block_bytes.into())?;
         let end = self.memory.checked_add(bytes)?;
-        let fits = end <= memory_bytes && self.memory.is_multiple_of(512);
+        let fits = end <= memory_bytes && self.memory & (u64::from(block_bytes) - 1) == 0;
         fits.then_some(self.memory..end)
     }
 }

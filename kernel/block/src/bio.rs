@@ -20,6 +20,7 @@ use sync::Result;
 use vfs::file::transfer::{Tag, TransferEnd};
 
 use crate::failure::settle;
+use crate::lent::{LentPages, Parcel, Taker};
 use crate::outcome::Outcome;
 use crate::partition::{Completed, Partition};
 
@@ -37,12 +38,16 @@ pub(crate) enum End {
     Thread,
     /// Who began it, for so many bytes.
     Told(Arc<dyn TransferEnd>, Tag, usize),
+    /// Who handed it in, and gets it back.
+    Taker(Arc<dyn Taker>, [u64; 2]),
 }
 
 /// One request's memory, and who hears of its end.
 pub(crate) struct Bio {
     spans: Vec<Span>,
     pages: Vec<Pinned<()>>,
+    /// Pages that somebody keeps for many requests: these, or the part of one that `spans` has.
+    pub lent: Option<(Arc<LentPages>, Range<usize>)>,
     /// Memory of the device's, from which or to which is copied.
     pub copied: Option<DmaBuf<WriteBack, Device>>,
     pub end: End,
@@ -52,11 +57,12 @@ pub(crate) struct Bio {
 }
 
 impl Bio {
-    fn new() -> Result<Box<Self>> {
+    pub(crate) fn new() -> Result<Box<Self>> {
         let outcome = fallible::arc(Outcome::new())?;
         Ok(fallible::boxed(Self {
             spans: Vec::new(),
             pages: Vec::new(),
+            lent: None,
             copied: None,
             end: End::Thread,
             partition: None,
@@ -88,6 +94,12 @@ impl Bio {
         true
     }
 
+    /// Adds a part of pages that are lent, for which there is room.
+    #[inline]
+    pub(crate) fn push_lent(&mut self, span: Span) {
+        self.spans.push(span);
+    }
+
     /// How many pieces there are.
     pub(crate) fn pieces(&self) -> usize {
         self.spans.len()
@@ -105,9 +117,10 @@ impl Bio {
         self.copied = Some(memory);
     }
 
-    fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.pages.clear();
+        self.lent = None;
         self.copied = None;
         self.partition = None;
         self.end = End::Thread;
@@ -117,7 +130,10 @@ impl Bio {
 impl Keep for Box<Bio> {
     #[inline]
     fn spans(&self) -> &[Span] {
-        &self.spans
+        match &self.lent {
+            Some((lent, pages)) if self.spans.is_empty() => lent.spans(pages),
+            _ => &self.spans,
+        }
     }
 }
 
@@ -166,6 +182,11 @@ impl Pool {
             End::Thread => {
                 let outcome = bio.outcome.clone();
                 outcome.fill(result, bio);
+            }
+            End::Taker(whom, tag) => {
+                bio.spans.clear();
+                bio.lent = None;
+                whom.ended(tag, settle(result), Parcel(bio));
             }
             End::Told(whom, tag, bytes) => {
                 self.give(bio);

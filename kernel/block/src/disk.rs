@@ -340,7 +340,7 @@ impl Disk {
     }
 
     /// The queue of this CPU, or the one that it shares.
-    fn lane(&self) -> &Lane {
+    pub(crate) fn lane(&self) -> &Lane {
         let cpu = mach::cpu::id().0 as usize;
         let number = match self.lanes.len() {
             1 => 0,

@@ -4,6 +4,7 @@
 //! file.rs  an open disk: positions, ends, fsync     requests.rs  what ioctl(2) asks
 //!    ├── direct.rs     O_DIRECT: the program's own pages are told to the device
 //!    └── buffered.rs   everything else, by way of pages of the kernel's
+//!    lent.rs  requests of programs' rings, whose memory is kept for many of them
 //!          └── transfer.rs   pages are told to the device, or copied where an IOMMU translates
 //!                └── bio.rs, disk.rs   a request with its memory goes to a queue; its thread sleeps until
 //!                      │               it is over, or whoever began it is told (`vfs::file::transfer`)
@@ -33,6 +34,7 @@ mod direct;
 mod disk;
 mod failure;
 mod file;
+pub mod lent;
 mod nodes;
 pub mod nvme;
 mod outcome;
@@ -45,6 +47,7 @@ mod store_pages;
 mod transfer;
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use block::Parts;
@@ -136,4 +139,42 @@ fn complete_all() {
         disks().for_each(|disk| disk.note_size());
     }
     disks().for_each(|disk| disk.complete());
+    if let Some(go_on) = AFTER_ENDS.get() {
+        go_on();
+    }
+}
+
+/// Who hands in more when requests have ended; said once at boot.
+static AFTER_ENDS: Once<fn()> = Once::new();
+
+/// Says who is called after ends were told, with no lock held and where nobody may wait.
+pub fn after_ends(go_on: fn()) {
+    AFTER_ENDS.call_once(|| go_on);
+}
+
+/// Who looks at disks and partitions for what else may be on them; said once at boot.
+static LOOK: Once<fn()> = Once::new();
+
+/// Says who looks at disks and partitions that come when the machine runs.
+pub fn look_by(look: fn()) {
+    LOOK.call_once(|| look);
+}
+
+/// Disks or partitions have come.
+fn look() {
+    if let Some(look) = LOOK.get() {
+        look();
+    }
+}
+
+/// All stores there are: disks, and partitions of them.
+pub fn stores() -> Vec<Store> {
+    let of = |disk: &Arc<Disk>| {
+        let parts = disk.partitions().into_iter().map(Some);
+        let all: Vec<_> = core::iter::once(None).chain(parts).collect();
+        all.into_iter()
+            .map(|part| Store::of(disk, part))
+            .collect::<Vec<_>>()
+    };
+    disks().flat_map(of).collect()
 }

@@ -15,6 +15,7 @@ use base::{Duration, Instant};
 use block::Control;
 use mach::klog;
 use sched::timer::{self, Expire, Target};
+use sched::{Softirq, raise};
 
 use crate::disk::Disk;
 
@@ -26,6 +27,7 @@ impl Disk {
     pub(crate) fn recover(&self) {
         self.recover_by(&mut **self.control.lock());
         self.complete();
+        raise(Softirq::Block);
     }
 
     /// Has a timer look after a request.
@@ -87,6 +89,7 @@ impl Expire for Disk {
         }
         if let Some(mut control) = self.control.try_lock() {
             self.recover_by(&mut **control);
+            raise(Softirq::Block);
         }
         timer::add(now + LOOK, Target::Call(self));
     }

@@ -44,6 +44,7 @@ pub(crate) fn read_again(disk: &Disk) -> Result<()> {
     }
     replace(disk, found);
     crate::changed();
+    crate::look();
     Ok(())
 }
 

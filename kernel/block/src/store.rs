@@ -12,20 +12,23 @@ use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
 use mm::reclaim::with_shrunken_caches;
 use sync::{Error, Result};
-use vfs::{FileType, Walk};
+use vfs::{FileType, Walk, device_number};
 
 use crate::disk::Disk;
 use crate::file;
+use crate::partition::Partition;
 use crate::transfer::{Segment, move_pages};
 
 /// Bytes of one request.
 const REQUEST_BYTES: usize = 256 << 10;
 
 /// Where a file system lies.
+#[derive(Clone)]
 pub struct Store {
     pub(crate) disk: Arc<Disk>,
     sectors: SectorRange,
     number: u64,
+    partition: Option<Arc<Partition>>,
 }
 
 impl Store {
@@ -44,10 +47,94 @@ impl Store {
             count: limits.sectors,
         };
         Ok(Self {
-            sectors: partition.map_or(whole, |partition| partition.sectors),
+            sectors: partition
+                .as_ref()
+                .map_or(whole, |partition| partition.sectors),
             disk,
             number: node.node,
+            partition,
         })
+    }
+
+    /// A disk, or a partition of it.
+    pub(crate) fn of(disk: &Arc<Disk>, partition: Option<Arc<Partition>>) -> Self {
+        let whole = SectorRange {
+            first: 0,
+            count: disk.sectors(),
+        };
+        let place = partition.as_ref().map_or(0, |partition| partition.number);
+        let (major, minor) = disk.device(place);
+        Self {
+            sectors: partition
+                .as_ref()
+                .map_or(whole, |partition| partition.sectors),
+            disk: disk.clone(),
+            number: device_number(major, minor),
+            partition,
+        }
+    }
+
+    /// What it is called in /dev.
+    pub fn name(&self) -> &'static str {
+        let partition = self.partition.as_ref().map(|partition| partition.name);
+        partition.unwrap_or(self.disk.name())
+    }
+
+    /// Whether nobody but the caller has it, a part of it, or the disk of which it is a part: open or mounted.
+    pub fn is_alone(&self) -> bool {
+        let is_free =
+            |partition: &Arc<Partition>, ours: usize| Arc::strong_count(partition) <= 1 + ours;
+        match &self.partition {
+            // The table's and ours.
+            Some(partition) => is_free(partition, 1),
+            None => {
+                let partitions = self.disk.partitions.lock();
+                // The table's and ours.
+                Arc::strong_count(&self.disk) <= 2 && partitions.iter().all(|part| is_free(part, 0))
+            }
+        }
+    }
+
+    /// Makes bytes read as zeroes: whole blocks.
+    ///
+    /// Errors: `Invalid` for others, those of the device.
+    pub fn zero(&self, offset: u64, len: u64) -> Result<()> {
+        let end = offset.checked_add(len).filter(|end| *end <= self.bytes());
+        end.ok_or(Error::Io)?;
+        let sectors = SectorRange {
+            first: self.sectors.first + offset / SECTOR_BYTES,
+            count: len / SECTOR_BYTES,
+        };
+        let operation = Operation::WriteZeroes { may_unmap: false };
+        match self.disk.command(operation, sectors) {
+            Err(Error::Unsupported) => self.write_zeroes(offset, len),
+            done => done.map(|_| ()),
+        }
+    }
+
+    fn write_zeroes(&self, offset: u64, len: u64) -> Result<()> {
+        let zeroes = Page::zeroed().ok_or(Error::OutOfMemory)?;
+        let (mut at, mut left) = (offset, len);
+        while left != 0 {
+            let mut segments = Vec::new();
+            segments.make_room(REQUEST_BYTES / PAGE_BYTES)?;
+            let mut part = left.min(REQUEST_BYTES as u64);
+            left -= part;
+            let start = at;
+            at += part;
+            while part != 0 {
+                let bytes = part.min(PAGE_BYTES as u64);
+                let page = zeroes.clone();
+                segments.push(Segment {
+                    page,
+                    bytes: 0..bytes as usize,
+                });
+                part -= bytes;
+            }
+            self.write_pages(start, &segments, Durability::Volatile)?;
+            sched::resched_point();
+        }
+        Ok(())
     }
 
     /// The device's number.

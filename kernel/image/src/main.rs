@@ -56,6 +56,7 @@ fn kernel_main() -> ! {
     mqueue::init();
     fs_9p::init();
     kernel_block::init();
+    kernel_vsa::init();
     fs_ext4::init();
     if let Err(error) = fs_tmp::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");

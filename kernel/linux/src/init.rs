@@ -100,6 +100,7 @@ fn prepare(first: &First) -> Result<UserRegs> {
         enter_root(uuid)?;
     }
     open_console()?;
+    kernel_vsa::attach_all();
     for volume in &first.volumes {
         if let Err(error) = mount_volume(volume) {
             klog!(

@@ -64,6 +64,8 @@ pub enum Error {
     NotSeekable,
     /// Read-only file system (EROFS).
     ReadOnly,
+    /// The user would have more than its share (EDQUOT).
+    OverQuota,
     /// Too many links (EMLINK).
     TooManyLinks,
     /// Nobody reads the other end (EPIPE).

@@ -1,6 +1,6 @@
 //! What a program needs of the system to move its own frames: packet memory that the kernel shares,
 //! four rings, and the socket that they belong to (AF_XDP, `docs/rings.md`); or a card of its own, with its registers,
-//! memory and interrupt ([`vfio`]).
+//! memory and interrupt ([`vfio`]); or an area of a disk, with a ring to it ([`AreaQueue`], `docs/vsa.md`).
 //!
 //! # Problem
 //! A frame that the kernel has written into a program's memory should be a packet buffer at once,
@@ -34,6 +34,7 @@
 //! Protocols and the event loop (`sietch-io`). Programs that fork keep the socket in both processes, but the
 //! chunks are the parent's alone and are not mapped in the child: it must not touch the queue.
 
+mod area;
 mod blocks;
 mod card;
 mod clock;
@@ -51,6 +52,7 @@ mod umem;
 pub mod vfio;
 mod wait;
 
+pub use area::{AreaQueue, Ended};
 pub use blocks::{BlockMemory, Buffer};
 pub use card::Card;
 pub use clock::Clock;

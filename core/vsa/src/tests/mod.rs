@@ -6,3 +6,4 @@ mod plain;
 mod planted;
 mod power;
 mod ring;
+mod rings;

@@ -40,7 +40,7 @@ fn indices_pass_the_end_of_their_numbers_and_nonsense_is_refused() {
 
 #[test]
 fn a_submission_is_what_was_written_and_is_translated() {
-    let asked = read(8, 7, 512);
+    let asked = read(8, 7, 4096);
     let found = Submission::decode(&asked.encode()).unwrap();
     assert_eq!(found, asked);
     let map = map();
@@ -50,7 +50,7 @@ fn a_submission_is_what_was_written_and_is_translated() {
         .map(|piece| (piece.first(), piece.count()))
         .collect();
     assert_eq!(pieces, [(108, 2), (50, 5)]);
-    assert_eq!(checked.memory, 512..512 + 7 * 4096);
+    assert_eq!(checked.memory, 4096..8 * 4096);
 }
 
 #[test]

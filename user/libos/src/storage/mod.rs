@@ -30,6 +30,7 @@
 //! Requests under way are in no order. A [`Operation::Flush`] covers the writes whose completions were *taken*
 //! before it was submitted, and no others (`core/block`, `order`).
 
+mod area;
 mod file;
 mod files;
 mod log;
@@ -40,6 +41,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
+pub use area::{Area, AreaConfig};
 pub use file::DirectFile;
 pub use files::{BUFFER_BYTES, LogFiles};
 pub use log::{Log, open_or_format};
