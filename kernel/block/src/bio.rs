@@ -9,6 +9,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use base::PAGE_BYTES;
 use block::{Completion, Done, Failure, Keep};
 use hal::caching::WriteBack;
 use hal::owner::Device;
@@ -20,7 +21,7 @@ use sync::Result;
 use vfs::file::transfer::{Tag, TransferEnd};
 
 use crate::failure::settle;
-use crate::lent::{LentPages, Parcel, Taker};
+use crate::lent_pages::LentPages;
 use crate::outcome::Outcome;
 use crate::partition::{Completed, Partition};
 
@@ -57,7 +58,7 @@ pub(crate) struct Bio {
 }
 
 impl Bio {
-    pub(crate) fn new() -> Result<Box<Self>> {
+    fn new() -> Result<Box<Self>> {
         let outcome = fallible::arc(Outcome::new())?;
         Ok(fallible::boxed(Self {
             spans: Vec::new(),
@@ -94,12 +95,6 @@ impl Bio {
         true
     }
 
-    /// Adds a part of pages that are lent, for which there is room.
-    #[inline]
-    pub(crate) fn push_lent(&mut self, span: Span) {
-        self.spans.push(span);
-    }
-
     /// How many pieces there are.
     pub(crate) fn pieces(&self) -> usize {
         self.spans.len()
@@ -134,6 +129,39 @@ impl Keep for Box<Bio> {
             Some((lent, pages)) if self.spans.is_empty() => lent.spans(pages),
             _ => &self.spans,
         }
+    }
+}
+
+/// Who hears of the ends of its requests.
+pub trait Taker: Send + Sync {
+    /// A request has ended, and what it needed is there for the next. It must not block, nor hand another in.
+    fn ended(self: Arc<Self>, tag: [u64; 2], result: Result<()>, parcel: Parcel);
+}
+
+/// What one request needs. It is kept and used again.
+pub struct Parcel(pub(crate) Box<Bio>);
+
+impl Parcel {
+    /// Errors: `OutOfMemory`.
+    pub fn new() -> Result<Self> {
+        let mut bio = Bio::new()?;
+        bio.reserve(1)?;
+        Ok(Self(bio))
+    }
+
+    /// These bytes, which [`one_request`] says, are the request's memory.
+    #[inline]
+    pub(crate) fn lend(&mut self, pages: &Arc<LentPages>, bytes: &Range<u64>) -> Option<()> {
+        let whole = PAGE_BYTES as u64;
+        let range = match (bytes.start | bytes.end) % whole {
+            0 => (bytes.start / whole) as usize..(bytes.end / whole) as usize,
+            _ => {
+                self.0.spans.push(pages.part(bytes)?);
+                0..0
+            }
+        };
+        self.0.lent = Some((pages.clone(), range));
+        Some(())
     }
 }
 

@@ -8,72 +8,20 @@
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use base::{Instant, PAGE_BYTES};
 use block::{Admitted, ChannelBox, Operation, Queue, Request, SectorRange};
-use hal::Span;
-use mach::mem::fallible::TryGrow;
-use mach::mem::{Page, Pinned};
 use mach::sync::SpinGuard;
-use mm::garbage;
-use sync::{Error, Result};
+use sync::Error;
 
 use crate::bio::{Bio, End};
 use crate::disk::{Disk, Lane};
 use crate::store::Store;
 
-/// Pages of a program's, pinned, as devices are told of them.
-pub struct LentPages {
-    spans: Vec<Span>,
-    pages: Vec<Page>,
-}
-
-impl LentPages {
-    /// These pages, in this order.
-    ///
-    /// Errors: `Unsupported` where an IOMMU translates, which would have to be told of each; `OutOfMemory`.
-    pub fn new(pages: Vec<Page>) -> Result<Self> {
-        let mut lent = Self {
-            spans: Vec::new(),
-            pages,
-        };
-        lent.spans.make_room(lent.pages.len())?;
-        for page in &lent.pages {
-            let pinned = Pinned::new(page.clone(), ()).ok_or(Error::Unsupported)?;
-            let span = Span::of_lent(&pinned, 0, PAGE_BYTES).ok_or(Error::Unsupported)?;
-            lent.spans.push(span);
-        }
-        Ok(lent)
-    }
-
-    /// Bytes in all.
-    pub fn bytes(&self) -> u64 {
-        self.pages.len() as u64 * PAGE_BYTES as u64
-    }
-
-    /// Whole pages.
-    #[inline]
-    pub(crate) fn spans(&self, pages: &Range<usize>) -> &[Span] {
-        self.spans.get(pages.clone()).unwrap_or(&[])
-    }
-
-    /// Bytes of one page.
-    fn part(&self, bytes: &Range<u64>) -> Option<Span> {
-        let page = self.spans.get(bytes.start as usize / PAGE_BYTES)?;
-        let offset = bytes.start as usize % PAGE_BYTES;
-        page.part(offset as u32, (bytes.end - bytes.start) as u32)
-    }
-}
-
-impl Drop for LentPages {
-    /// Whoever has them last may be where a request's end is told.
-    fn drop(&mut self) {
-        garbage::discard(core::mem::take(&mut self.pages));
-    }
-}
+pub use crate::bio::{Parcel, Taker};
+pub use crate::lent_pages::LentPages;
 
 /// How many of the bytes, at least one, one request can be of: whole pages, or a part of one.
 #[inline]
@@ -82,39 +30,6 @@ pub fn one_request(bytes: &Range<u64>) -> u64 {
     match bytes.start % page {
         0 if len >= page => len / page * page,
         offset => len.min(page - offset),
-    }
-}
-
-/// Who hears of the ends of its requests.
-pub trait Taker: Send + Sync {
-    /// A request has ended, and what it needed is there for the next. It must not block, nor hand another in.
-    fn ended(self: Arc<Self>, tag: [u64; 2], result: Result<()>, parcel: Parcel);
-}
-
-/// What one request needs. It is kept and used again.
-pub struct Parcel(pub(crate) Box<Bio>);
-
-impl Parcel {
-    /// Errors: `OutOfMemory`.
-    pub fn new() -> Result<Self> {
-        let mut bio = Bio::new()?;
-        bio.reserve(1)?;
-        Ok(Self(bio))
-    }
-
-    /// These bytes, which [`one_request`] says, are the request's memory.
-    #[inline]
-    fn lend(&mut self, pages: &Arc<LentPages>, bytes: &Range<u64>) -> Option<()> {
-        let whole = PAGE_BYTES as u64;
-        let range = match (bytes.start | bytes.end) % whole {
-            0 => (bytes.start / whole) as usize..(bytes.end / whole) as usize,
-            _ => {
-                self.0.push_lent(pages.part(bytes)?);
-                0..0
-            }
-        };
-        self.0.lent = Some((pages.clone(), range));
-        Some(())
     }
 }
 

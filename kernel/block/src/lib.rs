@@ -35,6 +35,7 @@ mod disk;
 mod failure;
 mod file;
 pub mod lent;
+mod lent_pages;
 mod nodes;
 pub mod nvme;
 mod outcome;
@@ -47,7 +48,6 @@ mod store_pages;
 mod transfer;
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use block::Parts;
@@ -168,13 +168,10 @@ fn look() {
 }
 
 /// All stores there are: disks, and partitions of them.
-pub fn stores() -> Vec<Store> {
-    let of = |disk: &Arc<Disk>| {
+pub fn stores() -> impl Iterator<Item = Store> {
+    disks().flat_map(|disk| {
         let parts = disk.partitions().into_iter().map(Some);
-        let all: Vec<_> = core::iter::once(None).chain(parts).collect();
-        all.into_iter()
-            .map(|part| Store::of(disk, part))
-            .collect::<Vec<_>>()
-    };
-    disks().flat_map(of).collect()
+        let all = core::iter::once(None).chain(parts);
+        all.map(|part| Store::of(disk, part))
+    })
 }

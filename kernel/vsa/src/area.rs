@@ -11,7 +11,14 @@ use mach::sync::Spin;
 use sync::{Error, Result, Wait, WaitQueue};
 use vsa::{AreaId, Map, Name, Uid};
 
-use crate::ring::Ring;
+/// What an area takes away: its ring.
+pub trait Revocable: Send + Sync {
+    /// What is submitted from now on is refused.
+    fn revoke(&self);
+
+    /// The area was taken away for good.
+    fn hang_up(&self);
+}
 
 /// See the module.
 pub struct Area {
@@ -37,7 +44,7 @@ struct State {
     is_deleted: bool,
     revocations: u64,
     /// The one ring, if a file has set one up.
-    ring: Weak<Ring>,
+    ring: Option<Weak<dyn Revocable>>,
     has_ring: bool,
     files: usize,
 }
@@ -61,7 +68,7 @@ impl Area {
                 is_fenced: false,
                 is_deleted: false,
                 revocations: 0,
-                ring: Weak::new(),
+                ring: None,
                 has_ring: false,
                 files: 0,
             }),
@@ -91,7 +98,7 @@ impl Area {
         let mut state = self.state.lock();
         state.files -= 1;
         if had_ring && state.revocations == lease.0 {
-            (state.ring, state.has_ring) = (Weak::new(), false);
+            (state.ring, state.has_ring) = (None, false);
         }
     }
 
@@ -115,12 +122,12 @@ impl Area {
     }
 
     /// The ring is there, by who is inside, or could not be made.
-    pub fn set_ring(&self, lease: Lease, ring: Option<&Arc<Ring>>) {
+    pub fn set_ring(&self, lease: Lease, ring: Option<Weak<dyn Revocable>>) {
         let mut state = self.state.lock();
         if state.revocations == lease.0 {
             state.has_ring = ring.is_some();
         }
-        state.ring = ring.map_or(Weak::new(), Arc::downgrade);
+        state.ring = ring;
     }
 
     /// Uses the map until what is returned is dropped; waits while a fence stands.
@@ -170,7 +177,7 @@ impl Area {
     }
 
     fn empty(&self) {
-        let ring = self.state.lock().ring.upgrade();
+        let ring = self.state.lock().ring.as_ref().and_then(Weak::upgrade);
         if let Some(ring) = ring {
             ring.revoke();
         }
@@ -201,7 +208,7 @@ impl Area {
         let ring = {
             let mut state = self.state.lock();
             state.has_ring = false;
-            core::mem::take(&mut state.ring).upgrade()
+            state.ring.take().and_then(|ring| ring.upgrade())
         };
         self.lower_fence();
         if let Some(ring) = ring {

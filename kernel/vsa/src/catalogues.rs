@@ -24,6 +24,7 @@ use crate::store::StoreDisk;
 /// Catalogues of the machine.
 const CATALOGUES_MAX: usize = 64;
 
+/// Disks are the machine's.
 static CATALOGUES: Mutex<Vec<Attached>> = Mutex::new(Vec::new());
 
 /// A catalogue, and the areas of it.
@@ -265,9 +266,7 @@ pub fn format(disk: &str) -> Result<()> {
             nodes::remove(area);
         });
     }
-    let store = kernel_block::stores()
-        .into_iter()
-        .find(|store| store.name() == disk);
+    let store = kernel_block::stores().find(|store| store.name() == disk);
     let store = store.ok_or(Error::NoSuchDevice)?;
     if !store.is_alone() {
         return Err(Error::Busy);

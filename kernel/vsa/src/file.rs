@@ -5,7 +5,7 @@
 
 use alloc::format;
 use alloc::string::String;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 use core::any::Any;
 use core::ops::Range;
 
@@ -24,7 +24,7 @@ use vfs::{FileType, Metadata, device_number};
 use vsa::control;
 use vsa::ring::RingSize;
 
-use crate::area::{Area, Inside, Lease};
+use crate::area::{Area, Inside, Lease, Revocable};
 use crate::nodes::MAJOR;
 use crate::plain::Stretch;
 use crate::ring::Ring;
@@ -83,7 +83,11 @@ impl AreaFile {
             size,
             self.pollee.clone(),
         );
-        self.area.set_ring(self.lease, ring.as_ref().ok());
+        let weak = ring
+            .as_ref()
+            .ok()
+            .map(|ring| -> Weak<dyn Revocable> { Arc::<Ring>::downgrade(ring) });
+        self.area.set_ring(self.lease, weak);
         self.ring.set(ring?).map_err(|_| Error::Busy)?;
         Ok(0)
     }

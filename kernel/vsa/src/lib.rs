@@ -57,11 +57,32 @@ mod plain;
 mod ring;
 mod store;
 
+use vfs::device_parts;
+use vfs::devices::{self, Device};
+
 pub use catalogues::attach_all;
 
 /// Once at boot, before disks are found.
 pub fn init() {
     kernel_block::after_ends(pending::go_on);
     kernel_block::look_by(attach_all);
-    nodes::register();
+    register();
+}
+
+/// Claims the numbers.
+fn register() {
+    devices::register(Device {
+        name: "vsa/control",
+        major: nodes::MAJOR,
+        minors: (0, 0),
+        mode: 0o666,
+        open: |_, _| control::open(),
+    });
+    devices::register(Device {
+        name: "",
+        major: nodes::MAJOR,
+        minors: (1, nodes::MINOR_LAST),
+        mode: 0,
+        open: |number, _| catalogues::open(device_parts(number).1),
+    });
 }

@@ -9,17 +9,16 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use fs_tmp::devtmpfs;
 use mach::klog;
 use sync::{Error, Result};
-use vfs::devices::{self, Device};
 use vfs::names::{create_by_kernel, unlink_by_kernel};
-use vfs::{FileType, New, device_number, device_parts};
+use vfs::{FileType, New, device_number};
 use vsa::Name;
 
 use crate::area::Area;
-use crate::{catalogues, control};
 
 /// One of those for local use (Linux's admin-guide/devices.txt).
 pub const MAJOR: u32 = 240;
-const MINOR_LAST: u32 = (1 << 20) - 1;
+/// The last number of an area's node; the first is 1.
+pub const MINOR_LAST: u32 = (1 << 20) - 1;
 const CONTROL: &str = "control";
 
 /// Numbers are used again only after a million areas.
@@ -30,24 +29,6 @@ pub fn next_minor() -> u32 {
     let next = |minor| Some(if minor >= MINOR_LAST { 1 } else { minor + 1 });
     let taken = NEXT_MINOR.fetch_update(Ordering::Relaxed, Ordering::Relaxed, next);
     taken.unwrap_or_else(|minor| minor)
-}
-
-/// Claims the numbers; once at boot.
-pub fn register() {
-    devices::register(Device {
-        name: "vsa/control",
-        major: MAJOR,
-        minors: (0, 0),
-        mode: 0o666,
-        open: |_, _| control::open(),
-    });
-    devices::register(Device {
-        name: "",
-        major: MAJOR,
-        minors: (1, MINOR_LAST),
-        mode: 0,
-        open: |number, _| catalogues::open(device_parts(number).1),
-    });
 }
 
 /// The name as one in /dev/vsa.

@@ -11,16 +11,33 @@ use mach::sync::Spin;
 use sched::{Softirq, raise};
 use sync::{Error, Result};
 
-use crate::ring::{Ring, Turn};
+/// What a turn has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Turn {
+    /// Nothing, or the end of a request leads to it.
+    Done,
+    /// There is more, and nobody else will look.
+    More,
+}
+
+/// A ring as the list sees it.
+pub trait Served: Send + Sync {
+    /// Has a turn; it is not in the list any more.
+    fn go_on(&self) -> Turn;
+
+    /// Puts itself into the list, unless it is there.
+    fn pend(&self);
+}
 
 /// Rings of the machine.
 const RINGS_MAX: usize = 512;
 
 struct Pending {
-    rings: VecDeque<Arc<Ring>>,
+    rings: VecDeque<Arc<dyn Served>>,
     places: usize,
 }
 
+/// Global as the disks' softirq is, which serves them on whichever CPU.
 static PENDING: Spin<Pending> = Spin::new(Pending {
     rings: VecDeque::new(),
     places: 0,
@@ -51,7 +68,7 @@ impl Drop for Place {
 
 /// Puts a ring at the end that is not in the list.
 #[inline]
-pub fn push(ring: Arc<Ring>) {
+pub fn push(ring: Arc<dyn Served>) {
     PENDING.lock().rings.push_back(ring);
 }
 

@@ -19,8 +19,8 @@ use sync::{Error, Result};
 use vsa::ring::{Checked, Completer, Nonsense, Outcome, RingSize, Submission, Taker};
 use vsa::{AREA_EXTENTS_MAX, Map};
 
-use crate::area::Area;
-use crate::pending::{self, Place};
+use crate::area::{Area, Revocable};
+use crate::pending::{self, Place, Served, Turn};
 
 /// Submissions of one turn.
 const TURN: u32 = 64;
@@ -28,15 +28,6 @@ const TURN: u32 = 64;
 const PARTS_MAX: usize = AREA_EXTENTS_MAX * 3;
 /// The tag of a request that is all of its submission.
 const WHOLE: u64 = u64::MAX;
-
-/// What a turn has left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// Nothing, or the end of a request leads to it.
-    Done,
-    /// There is more, and nobody else will look.
-    More,
-}
 
 /// See the module.
 pub struct Ring {
@@ -139,16 +130,6 @@ impl Ring {
         self.pages.set((pages, held)).map_err(|_| Error::Busy)
     }
 
-    /// What is submitted from now on is refused.
-    pub fn revoke(&self) {
-        self.taking.lock().map = None;
-    }
-
-    /// The area was taken away for good.
-    pub fn hang_up(&self) {
-        self.break_off();
-    }
-
     /// The area has this map now.
     pub fn renew(&self, map: Arc<Map>) {
         self.taking.lock().map = Some(map);
@@ -180,26 +161,6 @@ impl Ring {
             true => Err(Error::Io),
             false => Ok(()),
         }
-    }
-
-    /// Has it looked at when ends have been told.
-    pub fn pend(&self) {
-        if !self.is_pending.swap(true, Ordering::AcqRel)
-            && let Some(ring) = self.me.upgrade()
-        {
-            pending::push(ring);
-        }
-    }
-
-    /// Requests have ended: takes what was submitted since, and wakes the program if it sleeps.
-    pub fn go_on(&self) -> Turn {
-        self.is_pending.store(false, Ordering::Release);
-        let turn = self.serve();
-        let rings_bell = self.putting.lock().completer.program_sleeps(&*self.memory);
-        if rings_bell {
-            self.pollee.notify(Events::READABLE);
-        }
-        turn
     }
 
     fn break_off(&self) {
@@ -412,6 +373,36 @@ fn operation_of(operation: vsa::ring::Operation) -> Operation {
         vsa::ring::Operation::Write { is_forced: true } => Operation::Write(Durability::Forced),
         vsa::ring::Operation::Flush => Operation::Flush,
         vsa::ring::Operation::Discard => Operation::Discard,
+    }
+}
+
+impl Revocable for Ring {
+    fn revoke(&self) {
+        self.taking.lock().map = None;
+    }
+
+    fn hang_up(&self) {
+        self.break_off();
+    }
+}
+
+impl Served for Ring {
+    fn pend(&self) {
+        if !self.is_pending.swap(true, Ordering::AcqRel)
+            && let Some(ring) = self.me.upgrade()
+        {
+            pending::push(ring);
+        }
+    }
+
+    fn go_on(&self) -> Turn {
+        self.is_pending.store(false, Ordering::Release);
+        let turn = self.serve();
+        let rings_bell = self.putting.lock().completer.program_sleeps(&*self.memory);
+        if rings_bell {
+            self.pollee.notify(Events::READABLE);
+        }
+        turn
     }
 }
 

@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod areas;
 mod beside;
 mod bochs;
 mod build;
@@ -210,6 +211,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, long(setup, databases::TESTS_OF_MARIADB)),
         ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
         ours(setup, cached::TESTS),
+        ours(setup, areas::TESTS),
+        ours(setup, once(setup, Cpus::One, areas::TESTS_ONCE)),
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         ours(setup, nvme::TESTS),

@@ -1,6 +1,6 @@
 //! The administrator's tools, as a library: `dladm`, `flowadm` and `ipadm` for links, flows and addresses,
 //! `netstat` and `kstat` for sockets, routes and counters, `prstat` for where the time of threads goes,
-//! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP, `linkdrop` for frames that links drop.
+//! `use` for what is short, `tcpretrans`, `tcptimewait` and `tcpdrop` for trouble with TCP, `linkdrop` for frames that links drop, `vsaadm` for areas of disks that programs own.
 //!
 //! Each command is a module with its arguments and one function. It asks the kernel by a
 //! [`Kernel`] about links and by [`Files`] about all else, and talks by a [`Console`], so that tests run the same commands against a
@@ -29,6 +29,7 @@ mod settings;
 mod table;
 pub mod tcpwatch;
 mod terminal;
+pub mod vsaadm;
 mod watch;
 
 use std::process::ExitCode;

@@ -28,6 +28,10 @@ impl Files for Papers {
             _ => texts.pop_front().ok_or_else(none),
         }
     }
+
+    fn write(&mut self, path: &str, _bytes: &[u8]) -> std::io::Result<()> {
+        panic!("no tool here writes {path}")
+    }
 }
 
 struct NoKernel;
