@@ -324,11 +324,6 @@ impl Image {
         }
     }
 
-    /// All of it, as the host finds it.
-    pub fn bytes(&self) -> Result<Vec<u8>, String> {
-        fs::read(&self.file).map_err(|error| error.to_string())
-    }
-
     /// Whether the host finds these bytes there.
     pub fn expect_at(&self, at: u64, wanted: &[u8]) -> Result<(), String> {
         let mut found = vec![0; wanted.len()];

@@ -177,6 +177,20 @@ fn suites_for_quiet_host(setup: &Setup) -> Vec<&'static [Test]> {
     ]
 }
 
+/// Tests of disks that neither fail nor lose power.
+fn suites_of_disks(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
+        ours(setup, areas::TESTS),
+        ours(setup, once(setup, Cpus::One, areas::TESTS_ONCE)),
+        ours(setup, disks::TESTS),
+        ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
+        ours(setup, nvme::TESTS),
+        ours(setup, nvme_functions::TESTS),
+        ours(setup, once(setup, Cpus::One, nvme_functions::TESTS_ONCE)),
+        ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
+    ]
+}
+
 /// Tests of disks that fail or lose power.
 fn suites_of_failing_disks(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
@@ -211,14 +225,6 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, long(setup, databases::TESTS_OF_MARIADB)),
         ours(setup, once(setup, Cpus::Several, volumes::TESTS_ONCE)),
         ours(setup, cached::TESTS),
-        ours(setup, areas::TESTS),
-        ours(setup, once(setup, Cpus::One, areas::TESTS_ONCE)),
-        ours(setup, disks::TESTS),
-        ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
-        ours(setup, nvme::TESTS),
-        ours(setup, nvme_functions::TESTS),
-        ours(setup, once(setup, Cpus::One, nvme_functions::TESTS_ONCE)),
-        ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
         once(setup, Cpus::One, cards::TESTS),
         once(setup, Cpus::One, iommu::TESTS),
         once(setup, Cpus::Several, vfio::TESTS),
@@ -306,6 +312,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
     let busy = [
         suites_of_servers(setup),
+        suites_of_disks(setup),
         suites_of_failing_disks(setup),
         suites_of_tools(setup),
     ]
