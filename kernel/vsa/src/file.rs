@@ -134,7 +134,11 @@ impl AreaFile {
 }
 
 impl Drop for AreaFile {
+    /// A ring that is loaded would live on by its requests, and take more from whoever kept it mapped.
     fn drop(&mut self) {
+        if let Some(ring) = self.ring.get() {
+            ring.end();
+        }
         self.area.close(self.lease, self.ring.get().is_some());
     }
 }

@@ -28,7 +28,8 @@
 //! - **Pinned**: a request keeps its ring, and that the pages; a program's death takes none of them from the device.
 //!
 //! # The end
-//! A ring goes with its descriptor's last copy, whoever has it; requests under way end first, by themselves. A descriptor may be passed
+//! A ring ends with its descriptor's last copy, whoever has it: it takes nothing more, also if it is still mapped; requests under way end by
+//! themselves. A descriptor may be passed
 //! on (SCM_RIGHTS) and is a right of its own then. After fork(2) both processes have it, and one ring: it is for the one that made it,
 //! as its memory is not the child's.
 //!

@@ -13,7 +13,7 @@ use kernel_block::lent::{self, Batch, LentPages, Order, Parcel};
 use mach::mem::fallible::TryGrow;
 use mach::sync::{Once, Spin};
 use mm::pinned::Held;
-use sockets::ring_memory::SharedPages;
+use mm::shared_pages::{PageBudget, SharedPages};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use vsa::ring::{Checked, Completer, Nonsense, Outcome, RingSize, Submission, Taker};
@@ -21,6 +21,9 @@ use vsa::{AREA_EXTENTS_MAX, Map};
 
 use crate::area::{Area, Revocable};
 use crate::pending::{self, Place, Served, Turn};
+
+/// What all rings may take together: memory is the machine's.
+static BUDGET: PageBudget = PageBudget::share_of_memory(8);
 
 /// Submissions of one turn.
 const TURN: u32 = 64;
@@ -77,7 +80,7 @@ impl Ring {
         pollee: Arc<Pollee>,
     ) -> Result<Arc<Self>> {
         let place = Place::new()?;
-        let memory = mach::mem::fallible::arc(SharedPages::new(size.bytes())?)?;
+        let memory = SharedPages::new(size.bytes(), &BUDGET, "/dev/vsa")?;
         let parcels = (size.entries() as usize).max(PARTS_MAX);
         let (mut idle, mut spare, mut split) = (Vec::new(), Vec::new(), Vec::new());
         idle.make_room(parcels)?;
@@ -128,6 +131,13 @@ impl Ring {
     /// Errors: `Busy`.
     pub fn set_pages(&self, pages: Arc<LentPages>, held: Held) -> Result<()> {
         self.pages.set((pages, held)).map_err(|_| Error::Busy)
+    }
+
+    /// Nothing is taken any more, whatever the program does; what is under way ends.
+    pub fn end(&self) {
+        self.is_broken.store(true, Ordering::Relaxed);
+        // Whoever is at it has looked before.
+        self.taking.lock().map = None;
     }
 
     /// The area has this map now.

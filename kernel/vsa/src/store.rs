@@ -28,7 +28,7 @@ impl Disk for StoreDisk<'_> {
 
     fn write(&mut self, first: u64, from: &[u8]) -> Result<(), DiskError> {
         let at = self.at(first)?;
-        let written = self.0.write(at, from, Durability::Volatile);
+        let written = self.0.write(at, &[from], Durability::Volatile);
         written.map_err(|_| DiskError)
     }
 

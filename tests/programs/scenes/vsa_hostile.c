@@ -345,6 +345,39 @@ static void who_is_killed_leaves_the_area_to_others(void) {
     }
 }
 
+// A mapping alone is no right: what is submitted by it is not done, or refused.
+static void a_ring_that_was_closed_takes_nothing(void) {
+    struct ring old, ring;
+    open_mid(&old);
+    memset(old.memory, 'O', MEMORY);
+    for (int each = 0; each < 32; each++)
+        put(&old, (struct submission){.operation = READ, .count = 64, .first = 8 * each, .memory = 32768 * (each % 4)});
+    show(&old);
+    close(old.fd);
+    int again = ring_open(&ring, mid);
+    if (again == -1 && errno == EBUSY) {
+        // The mapping keeps the descriptor open, and so the ring.
+        close(ring.fd);
+        munmap((void *)old.words, (512 + ENTRIES * 48 + 4095) & ~4095);
+        CHECK(ring_open(&ring, mid) == 0);
+        ring_close(&ring);
+        return;
+    }
+    CHECK(again == 0);
+    memset(ring.memory, 'N', MEMORY);
+    CHECK(ask(&ring, WRITE, 1024, 8, 0) == DONE);
+    for (int each = 0; each < 32; each++)
+        put(&old, (struct submission){.operation = WRITE, .count = 8, .first = 1024, .memory = 0});
+    *word(&old, 0) = old.tail;
+    for (int each = 0; each < 20; each++) {
+        CHECK(ask(&ring, READ, 1024, 8, 8192) == DONE);
+        CHECK(memcmp(ring.memory, ring.memory + 8192, 4096) == 0);
+        usleep(1000);
+    }
+    munmap((void *)old.words, (512 + ENTRIES * 48 + 4095) & ~4095);
+    ring_close(&ring);
+}
+
 // The device goes on with the pages that were registered, whatever the program has there now.
 static void memory_that_was_unmapped_is_nobodys(void) {
     for (int round = 0; round < 20; round++) {
@@ -404,6 +437,7 @@ int main(int count, char **arguments) {
     TEST(the_bell_can_be_waited_for_by_poll);
     TEST(a_full_completion_ring_loses_nothing);
     TEST(memory_that_was_unmapped_is_nobodys);
+    TEST(a_ring_that_was_closed_takes_nothing);
     TEST(who_is_killed_leaves_the_area_to_others);
     TEST(a_descriptor_that_was_passed_on_is_enough);
     TEST(only_owners_and_administrators_may);
