@@ -46,9 +46,9 @@ const SERVER: SocketAddr = {
     SocketAddr::V4(std::net::SocketAddrV4::new(host, 7))
 };
 /// Packet memory of all queues is at most a quarter of it.
-const MEMORY: &str = "768M";
+pub const MEMORY: &str = "768M";
 const PATIENCE: Duration = Duration::from_secs(40);
-const PYTHON: &str = "/usr/bin/python3";
+pub const PYTHON: &str = "/usr/bin/python3";
 
 /// Answers lines: who serves, and a number of bytes back.
 const FORKING: &str = r#"
@@ -80,24 +80,28 @@ fn python(setup: &Setup, script: &str) -> Result<Operator, String> {
     Ok(shell)
 }
 
-struct Peer(BufReader<TcpStream>);
+/// A client.
+pub struct Peer(BufReader<TcpStream>);
 
 fn text(error: std::io::Error) -> String {
     error.to_string()
 }
 
 impl Peer {
-    fn new() -> Result<Self, String> {
+    /// A new one.
+    pub fn new() -> Result<Self, String> {
         let stream = TcpStream::connect(SERVER).map_err(text)?;
         stream.set_read_timeout(Some(PATIENCE)).map_err(text)?;
         Ok(Self(BufReader::new(stream)))
     }
 
-    fn say(&mut self, words: &[u8]) -> Result<(), String> {
+    /// Sends words.
+    pub fn say(&mut self, words: &[u8]) -> Result<(), String> {
         self.0.get_mut().write_all(words).map_err(text)
     }
 
-    fn line(&mut self) -> Result<String, String> {
+    /// A line that comes.
+    pub fn line(&mut self) -> Result<String, String> {
         let mut line = String::new();
         self.0.read_line(&mut line).map_err(text)?;
         Ok(line.trim_end().into())
@@ -111,7 +115,7 @@ impl Peer {
     }
 
     /// Sends bytes, which come back.
-    fn echo(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub fn echo(&mut self, bytes: &[u8]) -> Result<(), String> {
         let mut writer = self.0.get_ref().try_clone().map_err(text)?;
         let mut back = vec![0; bytes.len()];
         thread::scope(|scope| {
@@ -125,14 +129,23 @@ impl Peer {
         }
     }
 
-    /// Whether the stream ends in order.
-    fn ends(&mut self) -> Result<(), String> {
-        self.0
-            .get_ref()
-            .shutdown(std::net::Shutdown::Write)
-            .map_err(text)?;
+    /// Says that nothing more is sent.
+    pub fn shut(&mut self) -> Result<(), String> {
+        let stream = self.0.get_ref();
+        stream.shutdown(std::net::Shutdown::Write).map_err(text)
+    }
+
+    /// What still comes.
+    pub fn rest(&mut self) -> Result<Vec<u8>, String> {
         let mut rest = Vec::new();
         self.0.read_to_end(&mut rest).map_err(text)?;
+        Ok(rest)
+    }
+
+    /// Whether the stream ends in order.
+    pub fn ends(&mut self) -> Result<(), String> {
+        self.shut()?;
+        let rest = self.rest()?;
         match rest.is_empty() {
             true => Ok(()),
             false => Err(format!("{} bytes more came", rest.len())),
@@ -140,12 +153,13 @@ impl Peer {
     }
 }
 
-fn bytes(count: usize) -> Vec<u8> {
+/// Bytes that are not alike.
+pub fn bytes(count: usize) -> Vec<u8> {
     (0..count).map(|at| (at * 7 / 5) as u8).collect()
 }
 
 /// Nothing was said that a program's user should read.
-fn is_quiet(shell: &mut Operator) -> Result<(), String> {
+pub fn is_quiet(shell: &mut Operator) -> Result<(), String> {
     let said = shell.ask("grep libsietch /tmp/said; echo")?;
     match said.contains("libsietch:") {
         true => Err(said),

@@ -45,6 +45,7 @@ mod disk_faults;
 mod disks;
 mod etcd;
 mod exchanged;
+mod execs;
 mod exhaustion;
 mod figures;
 mod firmware;
@@ -303,6 +304,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         workers::TESTS,
         threads::TESTS,
         handed::TESTS,
+        execs::TESTS,
         once(setup, Cpus::One, own_card::TESTS),
         snoop::TESTS,
     ]

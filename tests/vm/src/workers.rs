@@ -69,11 +69,11 @@ fn page() -> String {
 }
 
 /// What nginx is to find in the machine.
-fn files(page: &str) -> Result<Vec<String>, String> {
+fn files(page: &str, config: &str) -> Result<Vec<String>, String> {
     const USERS: &str = "root:x:0:0::/:/bin/sh\nnobody:x:65534:65534::/:/bin/sh\n";
     let files = [
         ("/site/index.html", page),
-        ("/nginx.conf", CONFIG),
+        ("/nginx.conf", config),
         ("/etc/passwd", USERS),
         ("/etc/group", "root:x:0:\nnogroup:x:65534:\n"),
     ];
@@ -90,12 +90,22 @@ fn nginx(setup: &Setup) -> Result<Operator, String> {
 
 /// A machine with `programs` in which nginx runs, with four workers on a link.
 pub fn nginx_beside(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
-    let files = files(&page())?;
+    nginx_with(setup, CONFIG, "nginx -c /nginx.conf", programs)
+}
+
+/// The same with another configuration, by a command that stays.
+pub fn nginx_with(
+    setup: &Setup,
+    config: &str,
+    program: &str,
+    programs: &[&str],
+) -> Result<Operator, String> {
+    let files = files(&page(), config)?;
     let mut added = vec!["/usr/sbin/nginx:/usr/sbin/nginx"];
     added.extend(programs);
     added.extend(files.iter().map(String::as_str));
     let mut shell = operator_of(setup, MEMORY, &added)?;
-    start(&mut shell, "nginx -c /nginx.conf", "start worker process ")?;
+    start(&mut shell, program, "start worker process ")?;
     Ok(shell)
 }
 
@@ -217,7 +227,7 @@ fn serves_and_reloads(setup: &Setup) -> Result<(), String> {
 fn serves_by_one_command(setup: &Setup) -> Result<(), String> {
     build::library("sietch")?;
     let page = page();
-    let files = files(&page)?;
+    let files = files(&page, CONFIG)?;
     let mut args = vec!["-m", MEMORY, "--bypass=vnic"];
     args.extend(files.iter().flat_map(|file| ["--add", file.as_str()]));
     args.extend(["/usr/sbin/nginx", "-c", "/nginx.conf"]);

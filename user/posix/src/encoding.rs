@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use inet::{
     Algorithm, ClockSnapshot, Device, Endpoint, Error, Options, PastConnection, PathDiscovery,
-    ReceiveSnapshot, SendSnapshot, State, TcpSnapshot,
+    ReceiveSnapshot, SendSnapshot, State, TcpSnapshot, Transport,
 };
 
 /// A value that can be bytes.
@@ -172,6 +172,7 @@ choices!(PathDiscovery: [
     PathDiscovery::Never, PathDiscovery::Want, PathDiscovery::Always, PathDiscovery::Probe,
     PathDiscovery::Interface, PathDiscovery::Omit,
 ]);
+choices!(Transport: [Transport::Tcp, Transport::Udp]);
 choices!(Device: [Device::Any, Device::Loopback, Device::Port]);
 choices!(Error: [
     Error::BadSocket, Error::InvalidState, Error::WouldBlock, Error::InProgress,

@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use inet::{Endpoint, Options, State, Transport};
 
+use crate::encoding::structures;
 use crate::errno::Result;
 use crate::host::{Host, Link};
 use crate::open::{Direction, Open};
 
 /// A socket of the parent's that the child can open again.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Heirloom {
     /// Its numbers in the child, one at least.
     pub numbers: Vec<u32>,
@@ -22,11 +23,16 @@ pub struct Heirloom {
     /// Its name, if it has one.
     local: Option<Endpoint>,
     /// Of a listener.
-    backlog: Option<usize>,
+    backlog: Option<u32>,
     serves: bool,
     options: Options,
     is_nonblocking: bool,
-    timeouts: [Option<u64>; 2],
+    /// Limits of a wait, for receiving and for sending.
+    timeouts: (Option<u64>, Option<u64>),
+}
+
+structures! {
+    Heirloom { numbers, transport, local, backlog, serves, options, is_nonblocking, timeouts }
 }
 
 impl Heirloom {
@@ -35,8 +41,6 @@ impl Heirloom {
         self.local.is_some() && (self.transport, self.local) == (other.transport, other.local)
     }
 }
-
-const DIRECTIONS: [Direction; 2] = [Direction::Receive, Direction::Send];
 
 impl<L: Link> Host<L> {
     /// What a child may have of our sockets.
@@ -59,7 +63,7 @@ impl<L: Link> Host<L> {
     fn heirloom(&mut self, number: u32, open: &Open) -> Option<Heirloom> {
         let (stack, _) = self.parts();
         let backlog = match stack.state(open.id()) {
-            Ok(State::Listen) => Some(stack.accept_queue(open.id()).ok()?.1),
+            Ok(State::Listen) => Some(stack.accept_queue(open.id()).ok()?.1 as u32),
             _ => None,
         };
         let has_no_peer = match open.transport {
@@ -75,7 +79,10 @@ impl<L: Link> Host<L> {
             serves: open.serves.load(Relaxed),
             options: *stack.options(open.id()).ok()?,
             is_nonblocking: open.is_nonblocking(),
-            timeouts: DIRECTIONS.map(|direction| open.timeout_nanos(direction)),
+            timeouts: (
+                open.timeout_nanos(Direction::Receive),
+                open.timeout_nanos(Direction::Send),
+            ),
         })
     }
 
@@ -102,16 +109,16 @@ impl<L: Link> Host<L> {
     fn name_again(&mut self, open: &Open, heirloom: &Heirloom) -> Result<()> {
         let (stack, world) = self.parts();
         stack.configure(world, open.id(), |options| *options = heirloom.options)?;
-        for (direction, nanos) in DIRECTIONS.into_iter().zip(heirloom.timeouts) {
-            open.set_timeout_nanos(direction, nanos.unwrap_or(0));
-        }
+        let (receiving, sending) = heirloom.timeouts;
+        open.set_timeout_nanos(Direction::Receive, receiving.unwrap_or(0));
+        open.set_timeout_nanos(Direction::Send, sending.unwrap_or(0));
         let Some(local) = heirloom.local else {
             return Ok(());
         };
         self.parts().0.bind(open.id(), local)?;
         open.settle();
         if let Some(backlog) = heirloom.backlog {
-            self.parts().0.listen(open.id(), backlog)?;
+            self.parts().0.listen(open.id(), backlog as usize)?;
         }
         open.serves.store(heirloom.serves, Relaxed);
         self.refresh(open);

@@ -5,7 +5,10 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
-use posix::{Direction, Endpoint, Errno, Events, Host, Link, Transport, Trigger, Watch};
+use posix::{
+    Direction, Endpoint, Errno, Events, Heirloom, Host, Left, Legacy, Link, Transport, Trigger,
+    Watch,
+};
 use rt::Exchange;
 use rt::simulated::{SimulatedKernel, SimulatedRing};
 use sietch_io::{Address, QueueConfig, Station};
@@ -203,4 +206,45 @@ fn a_parent_without_anything_that_serves_tells_nothing() {
     parent.share_with_child();
     parent.close(DATAGRAMS);
     assert_eq!(told.take(), []);
+}
+
+/// What is left of a host's sockets without a peer, each by its first number as an inode.
+fn legacy(host: &mut Host<Told>) -> Legacy {
+    let left = |heirloom: Heirloom| Left {
+        inode: heirloom.numbers[0].into(),
+        what: heirloom,
+    };
+    Legacy {
+        heirlooms: host.heirlooms().into_iter().map(left).collect(),
+        loans: vec![Left {
+            inode: 77,
+            what: (5, 3),
+        }],
+        connections: vec![Left {
+            inode: 78,
+            what: b"connection".to_vec(),
+        }],
+        queue: Some(9),
+    }
+}
+
+#[test]
+fn what_is_left_to_another_program_is_the_same_after_it_was_bytes() {
+    let (mut parent, _) = host();
+    serve(&mut parent, LISTENER, Transport::Tcp, HTTP);
+    serve(&mut parent, DATAGRAMS, Transport::Udp, DNS);
+    let left = legacy(&mut parent);
+    assert_eq!(left.heirlooms.len(), 2);
+    assert!(!left.is_empty() && Legacy::default().is_empty());
+    let bytes = left.encode();
+    assert_eq!(Legacy::decode(&bytes), Some(left));
+    for len in 0..bytes.len() {
+        assert_eq!(Legacy::decode(&bytes[..len]), None, "{len}");
+    }
+    let (mut successor, _) = host();
+    for left in Legacy::decode(&bytes).unwrap().heirlooms {
+        successor.inherit(&left.what).unwrap();
+    }
+    let open = successor.socket(LISTENER).unwrap();
+    assert_eq!(successor.local(&open).unwrap().port, HTTP);
 }

@@ -10,6 +10,7 @@ pub fn errno() -> i32 {
     unsafe { *libc::__errno_location() }
 }
 
+/// Another reason, or the same again.
 pub fn set_errno(number: i32) {
     // SAFETY: as above.
     unsafe { *libc::__errno_location() = number };

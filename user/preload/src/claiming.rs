@@ -47,6 +47,8 @@ pub fn claim<L: Link>(
     match agree(&ours) {
         Ok(0) => Ok(None),
         Ok(_) => {
+            // It may be claimed back at any time.
+            ours.set_patience(0);
             host.hold(&open);
             Ok(Some((ours, open)))
         }

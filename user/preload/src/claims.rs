@@ -13,6 +13,7 @@
 //!
 //! If the pair is closed before `Yours`, the connection stays where it was. After it, whoever had it and still has numbers
 //! of it claims it by the same pair. `Release` says that the last number was closed, which needs no answer.
+//! `Return` goes the other way: who has it is about to end, and whoever has numbers of it is to claim it back.
 
 use std::ffi::c_int;
 use std::fs::File;
@@ -21,6 +22,7 @@ use std::mem;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
 
+use crate::inherited;
 use crate::numbers::{self, Whose};
 
 /// What a message says.
@@ -33,6 +35,7 @@ pub enum Kind {
     Taken = 4,
     Yours = 5,
     Release = 6,
+    Return = 7,
 }
 
 /// A message, but for its descriptor.
@@ -80,6 +83,7 @@ impl Message {
             4 => Kind::Taken,
             5 => Kind::Yours,
             6 => Kind::Release,
+            7 => Kind::Return,
             _ => return None,
         };
         let (place, value) = (word(1)?, word(2)?);
@@ -104,6 +108,18 @@ impl Channel {
             0 => Ok(ends.map(|end| unsafe { Self::of(end) })),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+
+    /// An end that somebody else has.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// One that was left to this program.
+    pub fn adopt(number: c_int) -> Self {
+        inherited::as_library(number);
+        // SAFETY: whoever has left it has left it to nobody else here.
+        Self((number >= 0).then(|| unsafe { OwnedFd::from_raw_fd(number) }))
     }
 
     /// # Safety
@@ -145,32 +161,15 @@ impl Channel {
         };
     }
 
+    /// Says `Return` by a channel that another thread listens on.
+    pub fn say_return(number: c_int) {
+        // Who would hear it may be gone.
+        send(number, Message::plain(Kind::Return, 0), None).ok();
+    }
+
     /// Errors: those of the system, whoever hears it.
     pub fn say(&self, message: Message, descriptor: Option<c_int>) -> io::Result<()> {
-        let mut bytes = message.encode();
-        let mut control = [0_u64; CONTROL_WORDS];
-        let mut piece = libc::iovec {
-            iov_base: bytes.as_mut_ptr().cast(),
-            iov_len: bytes.len(),
-        };
-        let mut header = header_of(&mut piece, &mut control);
-        match descriptor {
-            Some(descriptor) => attach(&mut header, descriptor),
-            None => header.msg_controllen = 0,
-        }
-        // SAFETY: the header names memory of ours, which lives.
-        let sent = unsafe {
-            libc::syscall(
-                libc::SYS_sendmsg,
-                self.number(),
-                &raw const header,
-                libc::MSG_NOSIGNAL,
-            )
-        };
-        match sent {
-            sent if sent >= 0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        send(self.number(), message, descriptor)
     }
 
     /// The next message, and what came with it.
@@ -224,6 +223,33 @@ impl Drop for Channel {
             numbers::set(end.as_raw_fd(), Whose::Kernel);
         }
         self.0 = None;
+    }
+}
+
+fn send(number: c_int, message: Message, descriptor: Option<c_int>) -> io::Result<()> {
+    let mut bytes = message.encode();
+    let mut control = [0_u64; CONTROL_WORDS];
+    let mut piece = libc::iovec {
+        iov_base: bytes.as_mut_ptr().cast(),
+        iov_len: bytes.len(),
+    };
+    let mut header = header_of(&mut piece, &mut control);
+    match descriptor {
+        Some(descriptor) => attach(&mut header, descriptor),
+        None => header.msg_controllen = 0,
+    }
+    // SAFETY: the header names memory of ours, which lives.
+    let sent = unsafe {
+        libc::syscall(
+            libc::SYS_sendmsg,
+            number,
+            &raw const header,
+            libc::MSG_NOSIGNAL,
+        )
+    };
+    match sent {
+        sent if sent >= 0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
 }
 

@@ -1,6 +1,6 @@
 //! close, dup, fcntl, ioctl.
 
-use std::ffi::{c_int, c_ulong};
+use std::ffi::{c_int, c_uint, c_ulong};
 
 use posix::{Errno, Result};
 
@@ -42,6 +42,40 @@ pub extern "C" fn close(number: c_int) -> c_int {
     unsafe { next::close.get()(number) }
 }
 
+/// `close_range(2)`. What is the library's own stays open, as it does for close(2): a program closes what it does not know
+/// before it starts another one.
+#[unsafe(no_mangle)]
+pub extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    let kernels = |first, last| unsafe { next::close_range.get()(first, last, flags) };
+    if first > last || flags & !(CLOSE_RANGE_CLOEXEC) != 0 {
+        return kernels(first, last);
+    }
+    let mut from = first;
+    for number in first..=last.min(numbers::end().saturating_sub(1)) {
+        match seen(number.cast_signed()) {
+            Whose::Library => {
+                if from < number && kernels(from, number - 1) != 0 {
+                    return -1;
+                }
+                from = number + 1;
+            }
+            Whose::Kernel => {}
+            _ if flags & CLOSE_RANGE_CLOEXEC != 0 => {}
+            _ => {
+                close(number.cast_signed());
+            }
+        }
+    }
+    match from <= last {
+        true => kernels(from, last),
+        false => 0,
+    }
+}
+
+/// Only FD_CLOEXEC is set (include/uapi/linux/close_range.h).
+const CLOSE_RANGE_CLOEXEC: c_int = 4;
+
 /// What was inherited and never used is the kernel's again.
 fn renounce(number: c_int) {
     numbers::set(number, Whose::Kernel);
@@ -57,6 +91,11 @@ fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
         }
         return new;
     }
+    if seen(old) == Whose::Inherited
+        && let Some(new) = copy_unused(old, None, &make)
+    {
+        return new;
+    }
     if !matches!(whose(old), Whose::Socket | Whose::Set) {
         return make();
     }
@@ -68,6 +107,22 @@ fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
         }
     });
     answer::number_or(copied, make)
+}
+
+/// Makes a copy of a number that was inherited and not used, which is no use of it: so programs are given their
+/// standard files before they are started. `None` if it is another process's only for a moment.
+fn copy_unused(old: c_int, new: Option<c_int>, make: &impl Fn() -> c_int) -> Option<c_int> {
+    let mut state = state::lock();
+    let is_unused = seen(old) == Whose::Inherited && state.has_inherited(old);
+    let is_free = new.is_none_or(|new| seen(new) == Whose::Kernel);
+    if !is_unused || !is_free {
+        return None;
+    }
+    let made = make();
+    if made >= 0 {
+        state.share_number(old, made);
+    }
+    Some(made)
 }
 
 /// `new` names what `old` does.
@@ -113,6 +168,12 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
     }
     if old != new && [old, new].map(seen).contains(&Whose::LogFile) {
         return replace_logged(old, new, make);
+    }
+    if old != new
+        && seen(old) == Whose::Inherited
+        && let Some(new) = copy_unused(old, Some(new), &make)
+    {
+        return new;
     }
     // For a copy it is used.
     whose(old);

@@ -60,6 +60,12 @@ pub extern "C" fn note_process() {
     PROCESS.store(unsafe { libc::getpid() }, Relaxed);
 }
 
+/// Whether the calling process is the one in whose memory the library is.
+pub fn is_own_process() -> bool {
+    // SAFETY: no memory is passed.
+    unsafe { libc::getpid() == PROCESS.load(Relaxed) }
+}
+
 /// Runs when the library is loaded.
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -69,8 +75,7 @@ static REGISTER: extern "C" fn() = note_process;
 /// all the same.
 #[unsafe(no_mangle)]
 pub extern "C" fn _exit(status: c_int) -> ! {
-    // SAFETY: no memory is passed.
-    if unsafe { libc::getpid() } == PROCESS.load(Relaxed) {
+    if is_own_process() {
         end(false);
     }
     // SAFETY: no memory is passed.
@@ -84,10 +89,13 @@ pub extern "C" fn _Exit(status: c_int) -> ! {
     _exit(status)
 }
 
-/// Children may have connections of ours, and may not have used them yet. They have a moment for it: then their peers hear
-/// that we are gone.
-fn wait_for_claims() {
+/// Children may have connections of ours, and may not have used them yet; or we have those of a process that is to go on with
+/// them. They have a moment for it: then their peers hear that we are gone.
+pub fn wait_for_claims() {
     let mut waited = Duration::ZERO;
+    if let Some(state) = lock(0) {
+        state.return_lent();
+    }
     while lock(0).is_some_and(|state| state.is_lending()) && waited < CLAIMS_MAX {
         thread::sleep(CLAIMS_LOOK);
         waited += CLAIMS_LOOK;
@@ -108,7 +116,7 @@ fn lock(place: u8) -> Option<MutexGuard<'static, State>> {
 }
 
 /// Sends what is left, until peers have it or take no more. What the program has printed does not wait for that.
-fn deliver(host: &mut Host<Port>, is_orderly: bool) {
+pub fn deliver(host: &mut Host<Port>, is_orderly: bool) {
     let mut left = host.orphaned();
     if left != 0 && is_orderly {
         // SAFETY: no stream means all of them.

@@ -25,6 +25,8 @@
 //! A card of the program's own, which has one queue. Connections that are still being made. Of several children
 //! that have inherited one connection, the first that uses it has it.
 
+use std::ffi::c_int;
+use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -33,19 +35,42 @@ use posix::{Errno, Open};
 
 use crate::claims::{Channel, Kind, Message, as_file};
 use crate::keeper;
+use crate::numbers;
 use crate::state::{self, Held, Lent};
 
 /// How long a child may take to make a connection that it has claimed.
 const TAKING_SECS: i64 = 10;
 
-/// Runs when the library is loaded, before `main`.
+/// Runs when the library is loaded, before sockets are taken over that were left to the program (`legacy`).
 #[used]
-#[unsafe(link_section = ".init_array")]
+#[unsafe(link_section = ".init_array.00200")]
 static REGISTER: extern "C" fn() = register;
 
 extern "C" fn register() {
     // Nobody has before.
     state::LEND.set(start).ok();
+    state::RETURN.set(wait_for_return).ok();
+}
+
+/// How often it is looked whether it was claimed or closed meanwhile.
+const RETURN_LOOK_SECS: i64 = 1;
+
+/// Claims a connection that another process has, when that one is about to end.
+fn wait_for_return(channel: Arc<Channel>, number: c_int) {
+    channel.set_patience(RETURN_LOOK_SECS);
+    keeper::spawn("sietch-return", move || {
+        while Arc::strong_count(&channel) > 1 {
+            match channel.hear() {
+                Ok((message, _)) if message.kind == Kind::Return => {
+                    drop(channel);
+                    numbers::whose(number);
+                    return;
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                _ => return,
+            }
+        }
+    });
 }
 
 /// Waits for claims on a thread of its own, until nothing is lent any more. What is lent is held already.

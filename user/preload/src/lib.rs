@@ -14,7 +14,7 @@
 //!
 //! | module | what |
 //! |---|---|
-//! | `sockets`, `reading`, `writing`, `messages`, `descriptors`, `sets`, `polls`, `files` | the functions that programs call |
+//! | `sockets`, `reading`, `writing`, `messages`, `descriptors`, `sets`, `polls`, `files`, `stdio` | the functions that programs call |
 //! | `passing` | sockets that a program would pass to another |
 //! | `transfer` | bytes as their flags say |
 //! | `next` | those of the C library behind them |
@@ -27,6 +27,7 @@
 //! | `logged` | files that are on a log, not in the file system |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
 //! | `lending`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
+//! | `exec`, `execl`, `spawn`, `legacy`, `loading`, `inherited` | functions that start another program, and what goes on there |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
 //! # Waiting
@@ -57,11 +58,16 @@ mod config;
 mod control;
 mod descriptors;
 mod exchange;
+mod exec;
+mod execl;
 mod exit;
 mod files;
 mod fork;
+mod inherited;
 mod keeper;
+mod legacy;
 mod lending;
+mod loading;
 mod logged;
 mod memory;
 mod messages;
@@ -75,7 +81,9 @@ mod seen;
 mod sets;
 mod shards;
 mod sockets;
+mod spawn;
 mod state;
+mod stdio;
 mod successor;
 mod transfer;
 mod writing;

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicPtr, Ordering::Relaxed};
 
 use libc::{
     FILE, c_char, epoll_event, fd_set, iovec, mmsghdr, mode_t, msghdr, nfds_t, off_t, off64_t,
-    pollfd, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
+    pid_t, pollfd, sigset_t, size_t, sockaddr, socklen_t, ssize_t, timespec, timeval, uid_t,
 };
 
 /// A name, and the next function of it behind ours.
@@ -101,6 +101,7 @@ macro_rules! behind {
     };
 }
 
+type Strings = *const *const c_char;
 type Name = *const sockaddr;
 type NameAt = *mut sockaddr;
 type LenAt = *mut socklen_t;
@@ -143,6 +144,14 @@ behind! {
     setreuid: fn(uid_t, uid_t) -> c_int;
     _exit: fn(c_int) -> c_int;
     setresuid: fn(uid_t, uid_t, uid_t) -> c_int;
+    execve: fn(*const c_char, Strings, Strings) -> c_int;
+    execvpe: fn(*const c_char, Strings, Strings) -> c_int;
+    fexecve: fn(c_int, Strings, Strings) -> c_int;
+    posix_spawn: fn(*mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
+    posix_spawnp: fn(*mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
+    system: fn(*const c_char) -> c_int;
+    popen: fn(*const c_char, *const c_char) -> *mut FILE;
+    close_range: fn(c_uint, c_uint, c_int) -> c_int;
     select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;
 }

@@ -115,6 +115,16 @@ pub fn set_at(number: c_int, whose: Whose, place: u8) {
     }
 }
 
+/// Whether any number ever was.
+pub fn has_any() -> bool {
+    END.load(Ordering::Relaxed) != 0
+}
+
+/// Beyond the largest that ever was.
+pub fn end() -> u32 {
+    END.load(Ordering::Relaxed) as u32
+}
+
 /// In a child: what was ours is the parent's until it is used, but sets are the kernel's alone.
 pub fn become_a_child() {
     for number in 0..END.load(Ordering::Relaxed) as c_int {

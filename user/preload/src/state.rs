@@ -6,6 +6,7 @@
 //! Lock order: the first's state, then the further ones' by their places.
 
 mod children;
+mod left;
 
 use std::ffi::c_int;
 use std::io;
@@ -22,7 +23,7 @@ use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
 use crate::{config, keeper, seen};
 use children::Forking;
-pub use children::{LEND, Lent, Loan, claim_while_we_may};
+pub use children::{LEND, Lent, Loan, RETURN, claim_while_we_may};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);

@@ -35,4 +35,4 @@ mod shifting;
 
 pub use moving::Numbered;
 pub use records::Restored;
-pub(crate) use records::{Checkpoint, Member, SetRecord, SocketRecord, SocketState};
+pub(crate) use records::{Checkpoint, FORMAT, Member, SetRecord, SocketRecord, SocketState};

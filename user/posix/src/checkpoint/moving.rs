@@ -82,6 +82,19 @@ impl<L: Link> Host<L> {
     ///
     /// Errors: `INVALID` while it is being made, `NO_BUFFERS`; it goes on then.
     pub fn detach(&mut self, open: &Open) -> Result<Vec<u8>> {
+        let bytes = self.copy(open)?;
+        let (stack, world) = self.parts();
+        if stack.state(open.id())?.is_portable() {
+            stack.freeze(world, open.id())?;
+        }
+        self.refresh(open);
+        Ok(bytes)
+    }
+
+    /// The same bytes, of a connection that goes on here: whoever makes another of it must be sure that this one ends.
+    ///
+    /// Errors: those of [`detach`](Self::detach).
+    pub fn copy(&mut self, open: &Open) -> Result<Vec<u8>> {
         self.check_link()?;
         let checkpoint = Checkpoint {
             host: Endpoint::v4(self.address.host(), 0),
@@ -91,11 +104,6 @@ impl<L: Link> Host<L> {
             sets: Vec::new(),
             is_shared: false,
         };
-        let (stack, world) = self.parts();
-        if stack.state(open.id())?.is_portable() {
-            stack.freeze(world, open.id())?;
-        }
-        self.refresh(open);
         Ok(checkpoint.encode())
     }
 

@@ -24,7 +24,7 @@ pub struct Loan {
     pub place: u32,
     pub numbers: Vec<u32>,
     /// Other processes have the same channel, so that closing our numbers says nothing of theirs.
-    is_shared: bool,
+    pub(super) is_shared: bool,
 }
 
 impl Loan {
@@ -57,11 +57,14 @@ pub struct Lent {
 /// What waits for claims, given before `main`.
 pub static LEND: OnceLock<fn(Lent)> = OnceLock::new();
 
+/// What waits until a connection is to be claimed back under a number, given before `main`.
+pub static RETURN: OnceLock<fn(Arc<Channel>, c_int)> = OnceLock::new();
+
 /// What a child that is being forked may claim.
 pub(super) struct Forking {
-    ours: Channel,
-    childs: Channel,
-    connections: Vec<Numbered>,
+    pub ours: Channel,
+    pub childs: Channel,
+    pub connections: Vec<Numbered>,
 }
 
 impl Held {
@@ -87,7 +90,11 @@ impl Held {
         let told = answer.say(Message::plain(Kind::Yours, left.len() as u32), None);
         match told {
             Ok(()) if !left.is_empty() => {
-                self.0.loans.push(Loan::new(Arc::new(answer), 0, left));
+                let channel = Arc::new(answer);
+                if let (Some(wait), Some(number)) = (RETURN.get(), left.first()) {
+                    wait(channel.clone(), number.cast_signed());
+                }
+                self.0.loans.push(Loan::new(channel, 0, left));
             }
             // Who would have it is gone, and so is it.
             _ => set_all(&left, Whose::Parent),
@@ -95,7 +102,7 @@ impl Held {
     }
 }
 
-fn set_all(numbers: &[u32], whose: Whose) {
+pub(super) fn set_all(numbers: &[u32], whose: Whose) {
     let all = numbers.iter().map(|number| number.cast_signed());
     all.for_each(|number| numbers::set(number, whose));
 }
@@ -149,6 +156,13 @@ impl State {
     /// Nobody waits for claims on a channel any more.
     pub fn forget_lending(&mut self, channel: c_int) {
         self.lending.retain(|other| *other != channel);
+    }
+
+    /// This process is about to end: others may claim back what they still have numbers of.
+    pub fn return_lent(&self) {
+        for channel in &self.lending {
+            Channel::say_return(*channel);
+        }
     }
 
     /// Whether others may claim what we have.
@@ -241,7 +255,7 @@ impl State {
 
     /// The host of a child, opened now if it was not yet. For connections it is waited until a queue is free: others' are
     /// over some time.
-    fn own_host(&mut self, patience: Duration) -> Option<&mut Host<Port>> {
+    pub(super) fn own_host(&mut self, patience: Duration) -> Option<&mut Host<Port>> {
         if let (Hosting::Inherited, Some(config)) = (&self.hosting, config::get()) {
             self.is_childs = true;
             let config = config::further(config);
@@ -263,7 +277,7 @@ impl State {
     }
 
     /// Says once why what the parent has cannot be used here.
-    fn complain(&mut self, why: &str) {
+    pub(super) fn complain(&mut self, why: &str) {
         if !std::mem::replace(&mut self.has_complained, true) {
             eprintln!("libsietch: the parent's sockets cannot be used here: {why}.");
         }
@@ -352,7 +366,7 @@ impl State {
 }
 
 /// How long a child waits for a queue of the link, and how often it looks.
-const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const QUEUE_PATIENCE: Duration = Duration::from_secs(10);
 const QUEUE_LOOK: Duration = Duration::from_millis(2);
 /// How often it is looked whether a connection that stands still goes on.
 const MOVE_LOOK: Duration = Duration::from_millis(1);
@@ -363,7 +377,7 @@ fn is_busy(error: &io::Error) -> bool {
 }
 
 /// A number that was inherited is used: it is ours from now on, or another's alone.
-fn claim(number: c_int) {
+pub(super) fn claim(number: c_int) {
     loop {
         let mut state = lock();
         if numbers::seen(number) != Whose::Inherited {

@@ -1,0 +1,39 @@
+//! What an execve leaves of descriptors: the inodes behind them, and FD_CLOEXEC.
+
+use std::ffi::c_int;
+
+use crate::numbers::{self, Whose};
+
+/// The inode behind a descriptor of that type.
+pub fn inode_of(number: c_int, kind: libc::mode_t) -> Option<u64> {
+    // SAFETY: all zeros is a `struct stat`, and it is ours.
+    let mut stat: libc::stat = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let outcome = unsafe { libc::fstat(number, &raw mut stat) };
+    (outcome == 0 && stat.st_mode & libc::S_IFMT == kind).then_some(stat.st_ino)
+}
+
+/// Whether an execve leaves one of a socket's numbers open.
+pub fn is_kept(numbers: &[u32]) -> bool {
+    let is_kept = |number: &u32| flags_of(number.cast_signed()) & libc::FD_CLOEXEC == 0;
+    numbers.iter().any(is_kept)
+}
+
+/// FD_CLOEXEC, or nothing; all bits without such a descriptor.
+fn flags_of(number: c_int) -> c_int {
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_fcntl, number, libc::F_GETFD) as c_int }
+}
+
+/// Whether an execve closes a descriptor of the library's.
+pub fn set_closed_by_exec(number: c_int, is_closed: bool) {
+    let flags = if is_closed { libc::FD_CLOEXEC } else { 0 };
+    // SAFETY: no memory is passed.
+    unsafe { libc::syscall(libc::SYS_fcntl, number, libc::F_SETFD, flags) };
+}
+
+/// A channel that has come from another program.
+pub fn as_library(number: c_int) {
+    numbers::set(number, Whose::Library);
+    set_closed_by_exec(number, true);
+}

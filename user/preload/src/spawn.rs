@@ -1,0 +1,143 @@
+//! The functions that start another program at once: its sockets are lent to it, as to a child (`lending`, `legacy`).
+//!
+//! The C library starts it in the program's own memory, without the handlers of fork(2). So we lend before, and the other
+//! end of the channel is there until the call returns. A program that the C library cannot start leaves nobody who
+//! could claim, which is what an end that is closed says.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+
+use libc::{FILE, pid_t};
+
+use crate::claims::Channel;
+use crate::exec::{self, Strings};
+use crate::exit;
+use crate::inherited;
+use crate::legacy::{self, Environment, Leaving};
+use crate::loading;
+use crate::next;
+use crate::numbers;
+use crate::shards;
+
+/// What is lent to a program that is about to be started, and our copy of its end of the channel.
+/// What it is to do first may give it
+/// copies of any number: then all is.
+fn lend(has_actions: bool) -> Option<(Leaving, Option<Channel>)> {
+    if !exit::is_own_process() || !numbers::has_any() {
+        return None;
+    }
+    let is_left = |numbers: &[u32]| has_actions || inherited::is_kept(numbers);
+    let mut stopped = shards::stop();
+    let (legacy, channel) = stopped.states[0].lend_to_program(&is_left)?;
+    Some((Leaving::new(&legacy, None)?, channel))
+}
+
+type Spawn = unsafe extern "C" fn(
+    *mut pid_t,
+    *const c_char,
+    *const c_void,
+    *const c_void,
+    Strings,
+    Strings,
+) -> c_int;
+
+/// # Safety
+/// **Caller**.
+unsafe fn spawn(
+    path: *const c_char,
+    given: Strings,
+    has_actions: bool,
+    run: impl FnOnce(Strings) -> c_int,
+) -> c_int {
+    let Some((leaving, _channel)) = lend(has_actions) else {
+        return run(given);
+    };
+    if !path.is_null() {
+        // SAFETY: **Caller**.
+        loading::complain_without_library(&exec::found(unsafe { CStr::from_ptr(path) }));
+    }
+    // SAFETY: **Caller**.
+    let environment = unsafe { Environment::with(given, &leaving) };
+    run(environment.pointer())
+}
+
+/// `posix_spawn(3)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawn(
+    child: *mut pid_t,
+    path: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    args: Strings,
+    given: Strings,
+) -> c_int {
+    let next: Spawn = next::posix_spawn.get();
+    // SAFETY: **Caller**.
+    unsafe {
+        spawn(path, given, !actions.is_null(), |given| {
+            next(child, path, actions, attributes, args, given)
+        })
+    }
+}
+
+/// `posix_spawnp(3)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn posix_spawnp(
+    child: *mut pid_t,
+    file: *const c_char,
+    actions: *const c_void,
+    attributes: *const c_void,
+    args: Strings,
+    given: Strings,
+) -> c_int {
+    let next: Spawn = next::posix_spawnp.get();
+    // SAFETY: **Caller**.
+    unsafe {
+        spawn(file, given, !actions.is_null(), |given| {
+            next(child, file, actions, attributes, args, given)
+        })
+    }
+}
+
+/// Calls a function of the C library's that starts a shell with the program's own environment.
+fn with_shell<T>(run: impl FnOnce() -> T) -> T {
+    let Some((leaving, _channel)) = lend(false) else {
+        return run();
+    };
+    legacy::set_variable(Some(&leaving));
+    let outcome = run();
+    legacy::set_variable(None);
+    outcome
+}
+
+/// `system(3)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+    // SAFETY: **Caller**.
+    with_shell(|| unsafe { next::system.get()(command) })
+}
+
+/// `popen(3)`.
+///
+/// # Safety
+/// **Caller**.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *mut FILE {
+    // SAFETY: **Caller**.
+    with_shell(|| unsafe { next::popen.get()(command, mode) })
+}
+
+/// `vfork(2)`, which POSIX allows to be fork(2): a child in its parent's memory would have its parent's connections.
+#[unsafe(no_mangle)]
+pub extern "C" fn vfork() -> pid_t {
+    // SAFETY: a fork, whose handlers are ours.
+    unsafe { libc::fork() }
+}
