@@ -1,4 +1,4 @@
-# Other programs' test suites, for tools/umem-suites.sh and tools/bypass-suites.sh, which source this in the
+# Other programs' test suites, for tools/umem-suites.sh, bypass-suites.sh and sqlite-crash.sh, which source this in the
 # repository's folder: Debian's sources and packages are fetched once into build/suites, in lists of our own.
 
 home=$PWD
@@ -48,4 +48,13 @@ source_of() {
             apt-get -qq source --download-only "$name/$release" >/dev/null || exit 1
         dpkg-source -x --no-check --skip-patches ./*.dsc tree >/dev/null
     ) && mv "$work/src/$name.fetched/tree" "$work/src/$name"
+}
+
+# Builds what runs SQLite's own tests, $work/sqlite/testfixture, from Debian's source.
+sqlite_testfixture() {
+    source_of sqlite3 || return 1
+    mkdir -p "$work/sqlite"
+    [ -x "$work/sqlite/testfixture" ] && return
+    (cd "$work/sqlite" && "$work/src/sqlite3/configure" --quiet --disable-readline CFLAGS=-O1 &&
+        make -s testfixture) >"$work/logs/sqlite-build" 2>&1
 }

@@ -33,6 +33,7 @@ machines() {
         step "much passes through a machine whole, CPUs: $cpus" $vm_tests --cpus $cpus "much passes"
         step "what was promised outlives a power cut, CPUs: $cpus" \
             $vm_tests --cpus $cpus "outlives a power cut"
+        step "disks that fail lose nothing, CPUs: $cpus" $vm_tests --cpus $cpus "is EIO for"
         step "machines under KVM, CPUs: $cpus" $vm_tests --cpus $cpus "under KVM"
     done
     step "64 machines on a busy host keep time" $vm_tests --cpus 1 "clocks of machines"
@@ -44,9 +45,13 @@ machines() {
     for suite in redis memcached; do
         step "on each network of a machine: $suite" tools/bypass-suites.sh "$suite"
     done
+    step "SQLite's tests of crashes on a volume" tools/sqlite-crash.sh
     step "power cuts of up to three operations" cargo run -q --release -p powercut -- sequences
     step "power cuts of long walks" cargo run -q --release -p powercut -- walks 100
     step "power cuts of requests" cargo run -q --release -p powercut -- requests 30000
+    for seed in 1 2 3 4 5 6 7 8 9 10; do
+        step "a day of simulated time with a bad disk, seed $seed" cargo run -q --release -p powercut -- day $seed
+    done
     step "planted bugs are found" cargo run -q --release -p powercut -- plants
     step "simulated transfers with a fifth of packets lost" \
         env SIM_TRANSFERS=10000 cargo test -q --release -p sim

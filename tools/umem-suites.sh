@@ -66,13 +66,7 @@ python_failed() {
     awk '/^[0-9]+ tests? failed:$/ { on = 1; next } !/^    / { on = 0 } on' | tr -s ' ' '\n' | grep .
 }
 
-sqlite_fetch() {
-    source_of sqlite3 || return 1
-    mkdir -p "$work/sqlite"
-    [ -x "$work/sqlite/testfixture" ] && return
-    (cd "$work/sqlite" && "$work/src/sqlite3/configure" --quiet --disable-readline CFLAGS=-O1 &&
-        make -s testfixture) >"$work/logs/sqlite-build" 2>&1
-}
+sqlite_fetch() { sqlite_testfixture; }
 sqlite_run() {
     local library=$1
     shift

@@ -1,10 +1,10 @@
-"""Programs whose promises are marked on the disk: `power_cut.py DISK MARKS ROUNDS`.
+"""Programs whose promises are marked on the disk: `power_cut.py DISK MARKS ROUNDS [postgres]`.
 
 The disk has ext4, and from byte MARKS on a place for marks. When something has been promised
 (fsync has returned, a transaction is committed, Redis has answered) a block is written there directly,
 so that whoever records the disk's writes knows what had been promised before which of them.
 """
-import mmap, os, socket, sqlite3, subprocess, sys, time
+import glob, mmap, os, socket, sqlite3, subprocess, sys, threading, time
 
 marks, rounds = int(sys.argv[2]), int(sys.argv[3])
 disk = os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT)
@@ -81,9 +81,52 @@ def redis():
     server.wait()
 
 
-files()
-lines()
-database("delete")
-database("wal")
-redis()
+def client(psql, number, lock):
+    """Commits as pgbench does."""
+    session = subprocess.Popen(psql, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+    for n in range(rounds):
+        delta = number * 100 + n + 1
+        session.stdin.write(
+            f"begin; update accounts set balance = balance + {delta} where id = {(number * 7 + n) % 50};"
+            f"update tellers set balance = balance + {delta} where id = {number};"
+            f"update branches set balance = balance + {delta} where id = {number % 2};"
+            f"insert into history values ({number}, {n}, {delta}); commit; select 'done {n}';\n"
+        )
+        answer = session.stdout.readline()
+        if answer != f"done {n}\n":
+            print(f"PostgreSQL answers {answer}", flush=True)
+            os._exit(1)
+        with lock:
+            mark(f"pg{number}", n)
+
+
+def postgres():
+    owner = os.stat("data").st_uid
+    server = subprocess.Popen(
+        [glob.glob("/usr/lib/postgresql/*/bin/postgres")[-1], "-D", "/mnt/data", "-k", "/tmp"],
+        user=owner,
+        group=owner,
+        extra_groups=[],
+    )
+    psql = ["psql", "-qAtX", "-h", "/tmp", "-U", "sietch", "postgres"]
+    while subprocess.run(psql, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode:
+        time.sleep(0.3)
+    lock = threading.Lock()
+    clients = [threading.Thread(target=client, args=(psql, number, lock)) for number in range(8)]
+    for thread in clients:
+        thread.start()
+    for thread in clients:
+        thread.join()
+    server.kill()
+    server.wait()
+
+
+if sys.argv[4:] == ["postgres"]:
+    postgres()
+else:
+    files()
+    lines()
+    database("delete")
+    database("wal")
+    redis()
 print("all is promised", flush=True)

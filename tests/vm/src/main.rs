@@ -199,6 +199,10 @@ fn suites_of_failing_disks(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::One, disk_faults::TESTS_OF_NVME)),
         ours(setup, long(setup, disk_faults::TESTS_LONG)),
         ours(setup, once(setup, Cpus::Several, power_cuts::TESTS)),
+        ours(
+            setup,
+            once(setup, Cpus::Several, power_cuts::TESTS_OF_POSTGRES),
+        ),
         ours(setup, once(setup, Cpus::One, power_cuts::TESTS_OF_NVME)),
     ]
 }

@@ -6,16 +6,17 @@
 //! write, and no clock is compared.
 //!
 //! Each image is mounted by `core/ext4`, judged, and the files that are left are given to the
-//! [`oracles`]: the host's `sqlite3`, and readers of our own.
+//! [`oracles`]: the host's `sqlite3`, and readers of our own; or to the host's PostgreSQL ([`postgres`]).
 
 pub mod oracles;
+pub mod postgres;
 pub mod write_log;
 
 use std::path::Path;
 
 use crate::cuts::{Cache, Event, Fate};
 use crate::files::sequence::recover;
-use crate::image;
+use crate::image::{self, Tree};
 use crate::medium::Medium;
 use crate::random::Random;
 
@@ -28,6 +29,9 @@ pub struct Recording {
     /// Marks, each with the number of events before it.
     marks: Vec<(usize, String)>,
 }
+
+/// Whether the files that are left keep what was marked.
+pub type Oracle = fn(&Tree, &[&str]) -> Result<(), String>;
 
 /// How much to look at.
 #[derive(Clone, Copy, Debug)]
@@ -83,11 +87,12 @@ impl Recording {
         self.events.is_empty()
     }
 
-    /// Makes images of ext4 and judges them.
-    pub fn judge(&self, effort: &Effort) -> Result<Tally, String> {
+    /// Makes images of ext4 and judges them; the oracle judges their files.
+    pub fn judge(&self, effort: &Effort, oracle: Oracle) -> Result<Tally, String> {
         let mut tally = Tally::default();
         self.judge_by(effort, |medium, marks| {
-            judge_one(medium, marks, effort, &mut tally)
+            let tree = judge_one(medium, marks, effort, &mut tally)?;
+            oracle(&tree, marks)
         })?;
         Ok(tally)
     }
@@ -133,13 +138,13 @@ impl Recording {
     }
 }
 
-/// Whether ext4 is sound on what a cut has left, and has what `marks` say.
+/// Whether ext4 is sound on what a cut has left; its files.
 fn judge_one(
     medium: Medium,
     marks: &[&str],
     effort: &Effort,
     tally: &mut Tally,
-) -> Result<(), String> {
+) -> Result<Tree, String> {
     tally.images += 1;
     let (medium, _) = recover(medium)?;
     let tree = image::judge(&medium)?;
@@ -148,5 +153,5 @@ fn judge_one(
         crate::e2fsck(&medium)?;
     }
     tally.promised += usize::from(!marks.is_empty());
-    oracles::check(&tree, marks)
+    Ok(tree)
 }
