@@ -112,7 +112,8 @@ fn faults(setup: &Setup) -> Vec<Fault> {
         true => each(READ, false, 1..=20)
             .chain(each(WRITE, false, 1..=80))
             .chain(each(FLUSH, false, 1..=40))
-            .chain(each(WRITE, true, (1..80).step_by(6)))
+            // Not within the mount.
+            .chain(each(WRITE, true, (12..90).step_by(6)))
             .collect(),
         false => each(READ, false, [2, 6, 11])
             .chain(each(WRITE, false, [1, 4, 9, 23, 40]))
