@@ -20,6 +20,10 @@ pub const TESTS: &[Test] = &[
         redis_outlives_its_machine,
     ),
     (
+        "Redis with its append-only file in an area has every acknowledged SET after its machine is killed",
+        redis_in_an_area,
+    ),
+    (
         "a server on the log's map has every acknowledged SET after its machine is killed",
         server_outlives_its_machine,
     ),
@@ -158,6 +162,43 @@ fn server_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     }
     client.call(&["SET", "first:0:0", "value of first:0:0"])?;
     find_all(address, "first")?;
+    guest.kill()
+}
+
+/// The same by the ring of an area of the disk (`/dev/vsa`), which the first machine makes.
+fn redis_in_an_area(setup: &Setup) -> Result<(), String> {
+    let place = Place::new("logged-area")?;
+    let additions = [
+        format!("{}:/bin/vsaadm", build::tool("admin", "vsaadm")?.display()),
+        format!("{}:/lib/libsietch.so", build::library("sietch")?.display()),
+        "/usr/bin/redis-server:/bin/redis-server".to_string(),
+    ];
+    let script = "set -e; [ -e /dev/vsa/log ] || { vsaadm format vda; vsaadm create vda log 8M; }
+        export LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='/data/appendonlydir/*.incr.aof=/dev/vsa/log'
+        exec redis-server --protected-mode no --dir /data --appendonly yes --appendfsync always --save ''";
+    let start = || {
+        let mut args = vec!["-v", &place.volume, "--disk", &place.disk];
+        args.extend(additions.iter().flat_map(|addition| ["--add", addition]));
+        args.extend(["/bin/bash", "-c", script]);
+        let (guest, address) = setup.serve(6379, &args)?;
+        guest.expect_answer(address, b"PING\r\n")?;
+        Redis::connect(address)?.wait_for_info("loading", "0")?;
+        Ok::<_, String>((guest, address))
+    };
+    let (mut guest, address) = start()?;
+    set_all(address, "first")?;
+    let mut redis = Redis::connect(address)?;
+    redis.call(&["BGREWRITEAOF"])?;
+    set_all(address, "second")?;
+    redis.wait_for_info("aof_last_bgrewrite_status", "ok")?;
+    expect_silence(&guest)?;
+    guest.kill()?;
+
+    let (mut guest, address) = start()?;
+    for era in ["first", "second"] {
+        find_all(address, era)?;
+    }
+    expect_silence(&guest)?;
     guest.kill()
 }
 

@@ -45,7 +45,8 @@ pub struct Store {
 
 impl Store {
     pub fn open(area: &Path) -> io::Result<Self> {
-        let mut pump = Pump::new(storage::open(area, BUFFER_BYTES)?);
+        let (queue, _) = storage::open(area, BUFFER_BYTES)?;
+        let mut pump = Pump::new(queue);
         let mut log = open_or_format(&mut pump)?;
         log.force_lone_writes();
         let map = Map::open(log, &mut pump, LIMITS);

@@ -38,7 +38,8 @@ mod nvme;
 mod pump;
 
 use std::io;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
+use std::path::Path;
 use std::time::Duration;
 
 pub use area::{Area, AreaConfig};
@@ -117,9 +118,31 @@ pub trait BlockQueue {
     fn arm(&mut self) -> bool;
 }
 
-/// A queue to the blocks at a path, with so many bytes of buffers.
+/// Where areas have their names.
+const AREAS: &str = "/dev/vsa";
+
+/// A queue to the blocks at a path, with about so many bytes of buffers, and the descriptors that it is made of: an area has a
+/// ring, anything else is asked by system calls.
 ///
-/// Errors: those of opening it; `WouldBlock` if another process has them.
-pub fn open(path: &std::path::Path, buffer_bytes: usize) -> io::Result<Box<dyn BlockQueue + Send>> {
-    Ok(Box::new(DirectFile::open(path, buffer_bytes)?))
+/// Errors: those of opening it; `WouldBlock` or `ResourceBusy` if another process has them.
+pub fn open(
+    path: &Path,
+    buffer_bytes: usize,
+) -> io::Result<(Box<dyn BlockQueue + Send>, Vec<RawFd>)> {
+    if path.starts_with(AREAS) {
+        let config = AreaConfig::default();
+        let memory_bytes = buffer_bytes.min(config.memory_bytes);
+        let area = Area::open(
+            path,
+            AreaConfig {
+                memory_bytes,
+                ..config
+            },
+        )?;
+        let own = vec![area.doorbell().as_raw_fd()];
+        return Ok((Box::new(area), own));
+    }
+    let disk = DirectFile::open(path, buffer_bytes)?;
+    let own = disk.descriptors().iter().map(AsRawFd::as_raw_fd).collect();
+    Ok((Box::new(disk), own))
 }

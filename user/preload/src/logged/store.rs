@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sietch_io::storage::{BUFFER_BYTES, BlockQueue, DirectFile, FileNumber, LogFiles};
+use sietch_io::storage::{self, BUFFER_BYTES, FileNumber, LogFiles};
 
 use super::{Result, config};
 use crate::numbers::{self, Whose};
@@ -171,15 +170,11 @@ impl Logged {
 
 fn open_area() -> io::Result<LogFiles> {
     let config = config::get().ok_or(ErrorKind::NotFound)?;
-    LogFiles::open(open_queue(&config.area)?)
-}
-
-fn open_queue(area: &std::path::Path) -> io::Result<Box<dyn BlockQueue + Send>> {
-    let disk = DirectFile::open(area, BUFFER_BYTES)?;
-    for descriptor in disk.descriptors() {
-        numbers::set(descriptor.as_raw_fd(), Whose::Library);
+    let (queue, descriptors) = storage::open(&config.area, BUFFER_BYTES)?;
+    for descriptor in descriptors {
+        numbers::set(descriptor, Whose::Library);
     }
-    Ok(Box::new(disk))
+    LogFiles::open(queue)
 }
 
 /// Says why files on the log cannot be had.
