@@ -151,6 +151,7 @@ behind! {
     posix_spawnp: fn(*mut pid_t, *const c_char, *const c_void, *const c_void, Strings, Strings) -> c_int;
     system: fn(*const c_char) -> c_int;
     popen: fn(*const c_char, *const c_char) -> *mut FILE;
+    vfork: fn() -> pid_t;
     close_range: fn(c_uint, c_uint, c_int) -> c_int;
     select: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *mut timeval) -> c_int;
     pselect: fn(c_int, *mut fd_set, *mut fd_set, *mut fd_set, *const timespec, *const sigset_t) -> c_int;

@@ -4,6 +4,7 @@
 //! end of the channel is there until the call returns. A program that the C library cannot start leaves nobody who
 //! could claim, which is what an end that is closed says.
 
+use std::arch::naked_asm;
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use libc::{FILE, pid_t};
@@ -15,7 +16,7 @@ use crate::inherited;
 use crate::legacy::{self, Environment, Leaving};
 use crate::loading;
 use crate::next;
-use crate::numbers;
+use crate::numbers::{self, Whose};
 use crate::shards;
 
 /// What is lent to a program that is about to be started, and our copy of its end of the channel.
@@ -135,9 +136,22 @@ pub unsafe extern "C" fn popen(command: *const c_char, mode: *const c_char) -> *
     with_shell(|| unsafe { next::popen.get()(command, mode) })
 }
 
-/// `vfork(2)`, which POSIX allows to be fork(2): a child in its parent's memory would have its parent's connections.
+/// What vfork(2) is now: fork(2), as POSIX allows, while the program has sockets of ours, for a child in its parent's memory would
+/// have its parent's connections.
+extern "C" fn vfork_now() -> *const c_void {
+    let is_ours = |number: u32| {
+        let whose = numbers::seen(number.cast_signed());
+        matches!(whose, Whose::Socket | Whose::Inherited)
+    };
+    match (0..numbers::end()).any(is_ours) {
+        true => libc::fork as *const c_void,
+        false => next::vfork.get() as *const c_void,
+    }
+}
+
+/// `vfork(2)`, which returns twice on its caller's stack: so it is jumped to.
+#[unsafe(naked)]
 #[unsafe(no_mangle)]
-pub extern "C" fn vfork() -> pid_t {
-    // SAFETY: a fork, whose handlers are ours.
-    unsafe { libc::fork() }
+pub unsafe extern "C" fn vfork() -> pid_t {
+    naked_asm!("sub rsp, 8", "call {now}", "add rsp, 8", "jmp rax", now = sym vfork_now)
 }
