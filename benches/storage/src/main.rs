@@ -12,6 +12,7 @@ mod counted;
 mod disk;
 mod failures;
 mod load;
+mod owned;
 mod page;
 mod postgres;
 mod rates;
@@ -48,6 +49,9 @@ struct Flags {
     /// Measure Sietch only, and write no page
     #[arg(long)]
     sietch: bool,
+    /// Count transfers of a program on an NVMe function of its own, and nothing else
+    #[arg(long)]
+    owned: bool,
     /// Measure disks behind this bus only, and write no page
     #[arg(long, value_parser = ["virtio", "nvme"])]
     bus: Option<String>,
@@ -105,6 +109,10 @@ fn main() -> ExitCode {
 
 fn measure(flags: &Flags) -> Result<(), String> {
     bench_pair::set_up(&[Kernel::Disk])?;
+    if flags.owned {
+        println!("{}", owned::measure()?);
+        return Ok(());
+    }
     fs::create_dir_all(EMPTY).map_err(|error| format!("{EMPTY}: {error}"))?;
     let mut failures = Failures::default();
     let mut counts = String::new();

@@ -143,6 +143,10 @@ fn args<'a>(disks: &'a [String], programs: &'a [String], script: &'a str) -> Vec
     for program in programs {
         args.extend(["--add", program]);
     }
+    // Programs that drive a virtual function are behind it.
+    if disks.iter().any(|disk| disk.contains(",vf=")) {
+        args.push("--iommu");
+    }
     for disk in disks {
         args.extend(["--disk", disk]);
     }
