@@ -49,6 +49,8 @@ struct Place {
 
 impl Place {
     fn new(name: &str) -> Result<Self, String> {
+        // What `--log` puts before the program.
+        build::library("sietch")?;
         let folder = Folder::new(name)?;
         let disk = folder.0.join("area.img");
         let made = File::create(&disk).and_then(|disk| disk.set_len(AREA_BYTES));
