@@ -173,6 +173,7 @@ mod tests {
             assert!(args.contains(&device), "{args}");
         }
     }
+
     #[test]
     fn namespaces_of_virtual_functions_are_theirs_alone() {
         let disk = |virtual_function| Disk {
@@ -183,8 +184,7 @@ mod tests {
             block_bytes: None,
             virtual_function,
             is_unsafe: false,
-            bad_sector: None,
-            record: None,
+            trial: None,
         };
         let machine = Machine {
             cpus: 2,
