@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use bench_pair::OUTPUT;
 
@@ -75,7 +76,9 @@ impl Disk {
             Cache::Writeback => PathBuf::from(OUTPUT),
         };
         let kind = if ext4.is_some() { "ext4" } else { "raw" };
-        let name = format!("bench-storage-{}-{kind}.img", std::process::id());
+        static DISKS: AtomicU32 = AtomicU32::new(0);
+        let number = DISKS.fetch_add(1, Relaxed);
+        let name = format!("bench-storage-{}-{number}-{kind}.img", std::process::id());
         let path = folder.join(name);
         let failed = |error: std::io::Error| format!("{}: {error}", path.display());
         fs::create_dir_all(&folder).map_err(failed)?;
