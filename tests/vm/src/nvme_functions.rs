@@ -41,7 +41,7 @@ pub const TESTS_ONCE: &[Test] = &[(
     },
 )];
 
-const PROGRAM: &str = "tests/programs/nvme_function.c";
+const PROGRAM: &str = "tests/programs/scenes/nvme_function.c";
 
 /// A machine with a disk of the kernel's and two virtual functions, each with a namespace.
 struct Functions {
