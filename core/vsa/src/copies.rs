@@ -65,9 +65,12 @@ impl Copies {
     /// Reads both, and takes the newer one of those that are whole.
     ///
     /// It is flushed first: what a machine that went down wrote may still be in the disk's cache, and
-    /// must not be taken for steady there.
+    /// must not be taken for steady there. A disk that has no catalogue is only asked for two headers.
     pub fn open(disk: &mut dyn Disk) -> Result<(Self, Areas), OpenError> {
         let shape = shape_of(disk)?;
+        if ![0, 1].iter().any(|number| may_be_one(disk, shape, *number)) {
+            return Err(OpenError::Refused([Some(Refused::NotCatalogue); 2]));
+        }
         disk.flush().map_err(|_| OpenError::Disk)?;
         let read = [0, 1].map(|number| read(disk, shape, number));
         let generation = |number: usize| match read.get(number) {
@@ -133,6 +136,13 @@ fn flush(disk: &mut dyn Disk) -> Stored {
         true => Ok(()),
         false => disk.flush(),
     }
+}
+
+/// Whether a copy begins as one, or cannot be read so far.
+fn may_be_one(disk: &mut dyn Disk, shape: Shape, number: u32) -> bool {
+    let mut header = vec![0; HEADER_BYTES];
+    let read = disk.read(u64::from(number) * shape.copy_blocks(), &mut header);
+    read.is_err() || layout::has_magic(&header)
 }
 
 type Read = Result<Result<Decoded, Refused>, DiskError>;

@@ -185,8 +185,13 @@ pub(crate) fn decode(copy: &[u8], shape: Shape, number: u32) -> Result<Decoded, 
     })
 }
 
+/// Whether a copy begins as catalogues do.
+pub(crate) fn has_magic(copy: &[u8]) -> bool {
+    copy.starts_with(MAGIC)
+}
+
 fn check_header(copy: &[u8], shape: Shape, number: u32) -> Result<(), Refused> {
-    if copy.get(..8) != Some(MAGIC) {
+    if !has_magic(copy) {
         return Err(Refused::NotCatalogue);
     }
     let sum = copy.get(..SUMMED_BYTES).map(crc32c);

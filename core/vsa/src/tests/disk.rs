@@ -21,6 +21,8 @@ pub struct SimDisk {
     cache: BTreeMap<usize, Vec<[u8; SECTOR]>>,
     /// Writes and flushes so far.
     pub events: usize,
+    /// Bytes that were read so far.
+    pub read_bytes: usize,
     /// After so many nothing works any more.
     pub off_at: Option<usize>,
     /// This one fails.
@@ -38,6 +40,7 @@ impl SimDisk {
             bytes,
             cache: BTreeMap::new(),
             events: 0,
+            read_bytes: 0,
             off_at: None,
             fails_at: None,
             random: Random::new(7),
@@ -95,6 +98,7 @@ impl Disk for SimDisk {
     fn read(&mut self, first: u64, into: &mut [u8]) -> Result<(), DiskError> {
         assert!(into.len().is_multiple_of(self.block_bytes as usize));
         let at = first as usize * self.block_bytes as usize;
+        self.read_bytes += into.len();
         into.copy_from_slice(self.bytes.get(at..at + into.len()).ok_or(DiskError)?);
         Ok(())
     }

@@ -66,6 +66,15 @@ fn each_number_that_makes_no_sense_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_disk_of_others_is_asked_for_two_headers_and_no_more() {
+    let mut disk = SimDisk::new(512, 4096, 0x5a);
+    let reasons = [Some(Refused::NotCatalogue); 2];
+    let opened = Catalogue::open(&mut disk).err();
+    assert_eq!(opened, Some(OpenError::Refused(reasons)));
+    assert_eq!((disk.events, disk.read_bytes), (0, 2 * 4096));
+}
+
+#[test]
 fn a_copy_in_the_others_place_is_refused() {
     let mut disk = some();
     disk.bytes.copy_within(..COPY_BYTES, COPY_BYTES);
