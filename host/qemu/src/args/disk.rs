@@ -196,9 +196,9 @@ mod tests {
             "-device nvme-subsys,id=nvme-subsys -device nvme,id=nvme0,",
             "subsys=nvme-subsys,sriov_max_vfs=2,sriov_vq_flexible=6,sriov_vi_flexible=4,",
             "max_ioqpairs=70,msix_qsize=69",
-            "nvme-ns,bus=nvme0,shared=off,drive=disk0",
-            "nvme-ns,bus=nvme0,shared=off,detached=on,drive=disk1",
-            "nvme-ns,bus=nvme0,shared=off,detached=on,drive=disk2",
+            "nvme-ns,bus=nvme0,shared=off,id=drive0,drive=disk0",
+            "nvme-ns,bus=nvme0,shared=off,detached=on,id=drive1,drive=disk1",
+            "nvme-ns,bus=nvme0,shared=off,detached=on,id=drive2,drive=disk2",
         ] {
             assert!(args.contains(piece), "no {piece}: {args}");
         }
