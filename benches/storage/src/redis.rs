@@ -37,6 +37,8 @@ impl Way {
     }
 
     /// Starts the server, if it does not run yet, in the other's place. A log begins with zeroes.
+    ///
+    /// Errors: what a server said that has ended since.
     pub fn start(self, shell: &mut Shell) -> Result<(), String> {
         let raw = shell.raw_disk();
         let server = match self {
@@ -47,8 +49,11 @@ impl Way {
             Self::Native => format!("/bin/durable_kv {PORT} /dev/{raw}"),
         };
         shell.run(&format!(
-            "[ \"$(busybox cat /tmp/way)\" = {self:?} ] && exit 0; \
-             while busybox killall redis-server durable_kv 2>/dev/null; do busybox sleep 0.2; done; \
+            "if [ \"$(busybox cat /tmp/way)\" = {self:?} ]; then \
+                 busybox pidof redis-server durable_kv >/dev/null && exit 0; busybox cat /tmp/server.log; exit 1; \
+             fi; \
+             busybox killall redis-server durable_kv 2>/dev/null; \
+             while busybox pidof redis-server durable_kv >/dev/null; do busybox sleep 0.2; done; \
              busybox rm -rf /mnt/appendonlydir; busybox dd if=/dev/zero of=/dev/{raw} bs=4096 count=4 2>/dev/null; \
              busybox sync; echo {self:?} >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
         ))?;
