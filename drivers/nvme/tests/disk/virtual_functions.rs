@@ -201,7 +201,7 @@ fn a_program_with_rights_rules_functions_by_admin_commands_and_nothing_else() {
     assert_eq!(tenants(&device)[0].namespaces, [2]);
     assert_eq!(ask(ATTACHMENT, 2, [1, 0], [1, 101, 0]), Ok(0));
     assert_eq!(tenants(&device)[0].namespaces, []);
-    // The kernel's own disk, everything, two at once, nobody, a stranger, something else.
+    // The kernel's own disk, everything, two at once, nobody, a controller that is not there, something else.
     for namespace in [1, u32::MAX] {
         assert_eq!(ask(ATTACHMENT, namespace, [0, 0], [1, 101, 0]), refused);
     }
@@ -225,7 +225,7 @@ fn a_program_with_rights_rules_functions_by_admin_commands_and_nothing_else() {
         let tenant = &tenants(&device)[0];
         assert_eq!((tenant.queues, tenant.interrupts, tenant.is_online), has);
     }
-    // What the physical function itself has, and a stranger.
+    // What the physical function itself has, and a controller that is not there.
     assert_eq!(ask(VIRTUALIZATION, 0, [1, 1], [0; 3]), refused);
     assert_eq!(ask(VIRTUALIZATION, 0, [103 << 16 | 7, 0], [0; 3]), refused);
     assert_eq!(device.resets(), 0);
