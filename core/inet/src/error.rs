@@ -58,7 +58,7 @@ impl fmt::Display for Error {
         f.write_str(match self {
             Self::BadSocket => "no such socket",
             Self::InvalidState => "not possible in this state",
-            Self::WouldBlock => "nothing there, or no room, for now",
+            Self::WouldBlock => "would wait: nothing there, or no room",
             Self::InProgress => "already connecting",
             Self::AlreadyConnected => "already connected",
             Self::NotConnected => "not connected",

@@ -22,7 +22,7 @@ use crate::shape::{Place, Sequence, Shape};
 /// What the caller of an append waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Promise {
-    /// Nothing, for now: no flush is sent on its account.
+    /// That the device has it: no flush is sent on its account.
     Accepted,
     /// That it survives: a flush is sent as soon as it helps.
     Durable,

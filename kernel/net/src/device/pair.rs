@@ -30,7 +30,7 @@ pub(crate) trait SideLane: Any + Send {
     /// A received frame that did not pass it by; [`end_batch`](Self::end_batch) follows.
     fn sort(&mut self, frame: RxFrame);
 
-    /// That was all for now: so many frames and bytes.
+    /// The batch is over: so many frames and bytes.
     fn end_batch(&mut self, port: &mut Port, frames: usize, bytes: u64);
 
     /// Takes frames from the port as it sees fit.
@@ -45,7 +45,7 @@ pub(crate) trait SideLane: Any + Send {
     /// Sends a frame of the port's own stack; it comes back while that was told to wait.
     fn send_own(&mut self, port: &mut Port, frame: TxFrame) -> Result<(), TxFrame>;
 
-    /// Before an interrupt is asked for: true if the lane sees to the port itself for now.
+    /// Before an interrupt is asked for: true if the lane polls the port itself.
     fn is_polling(&mut self, port: &mut Port) -> bool;
 
     /// Frames that wait to be sent.
