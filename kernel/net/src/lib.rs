@@ -52,7 +52,7 @@ pub mod stack;
 
 pub use datalink::{Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership};
 pub use datalink::{has_queue, own};
-pub use datalink::{move_interface, register as register_devices, restore as restore_links};
+pub use datalink::{move_interface, restore as restore_links};
 pub use device::attend::card_asked;
 pub use device::config::{Config, TimeWait, attach_pairs, configure, init};
 pub use device::config6::{Config6, configure6};
@@ -71,4 +71,10 @@ pub use stack::{NetStack, current_stack, first, of_namespace, plan};
 /// Exceptions (ARP, ICMP errors, DHCP) dropped between shards.
 pub fn exceptions_dropped() -> u64 {
     device::inbox::dropped()
+}
+
+/// Adds the device files of links and of cards that programs drive.
+pub fn register_devices() {
+    datalink::register();
+    packet::register();
 }

@@ -34,6 +34,10 @@ pub const TESTS: &[Test] = &[
         has_a_function,
     ),
     (
+        "Debian's tcpdump sees each frame of Redis on a virtual function once, while it looks",
+        function_is_captured,
+    ),
+    (
         "nginx on a virtual function serves many new connections",
         function_serves_many,
     ),
@@ -115,6 +119,8 @@ fn serve_many(setup: &Setup) -> Result<(), String> {
 const PROGRAM: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
 const REDIS: u16 = 6379;
 const HTTP: u16 = 80;
+/// What the first virtual function is called while a program has it.
+const INTERFACE: &str = "enp0s18";
 /// The first virtual function, by its class and its name.
 const FUNCTION: &str = "for f in /sys/bus/pci/devices/*; do \
     case $(cat $f/device) in 0x10ca) basename $f; break;; esac; done";
@@ -137,6 +143,30 @@ fn has_a_function(setup: &Setup) -> Result<(), String> {
     sleeps(&mut shell)?;
     shell.ask("kill $!; wait $!")?;
     shell.leave().map(drop)
+}
+
+/// The function's interface is there as long as the program.
+fn function_is_captured(setup: &Setup) -> Result<(), String> {
+    if !setup.has_our_pci() || !setup.has_tap() {
+        return Ok(());
+    }
+    let programs = ["/usr/bin/redis-server", seen::TCPDUMP];
+    let mut shell = operator_of_functions(setup, &programs)?;
+    start_redis(&mut shell)?;
+    shell.ask("redis=$!")?;
+    let mut client = Redis::connect((PROGRAM, REDIS).into())?;
+    seen::begin_capture(&mut shell, INTERFACE)?;
+    client.call(&["PING"])?;
+    client.call(&["SET", "large", &"x".repeat(100_000)])?;
+    if client.call(&["GET", "large"])?.len() != 100_000 {
+        return Err("a value is lost while it is looked at".into());
+    }
+    seen::shows_a_ping(&seen::end_capture(&mut shell)?)?;
+    let said = shell.ask("kill $redis; wait $redis; cat /proc/net/dev")?;
+    match !said.contains(INTERFACE) {
+        true => shell.leave().map(drop),
+        false => Err(format!("the interface outlives its program: {said}")),
+    }
 }
 
 /// A machine with virtual functions, some programs and the library.

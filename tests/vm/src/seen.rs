@@ -7,6 +7,7 @@ use crate::Test;
 use crate::build;
 use crate::bypass::{self, operator_of};
 use crate::guest::Setup;
+use crate::links::operator_with;
 use crate::operator::Operator;
 use crate::resp::Redis;
 use crate::workers::{Peer, nginx_beside};
@@ -26,6 +27,10 @@ pub const TESTS: &[Test] = &[
         captures_redis,
     ),
     (
+        "a program that mirrors frames shows its own interface's, and no more than it may (seen)",
+        mirrors,
+    ),
+    (
         "nginx by libsietch.so with four workers is listed by worker, and captured once (seen)",
         shows_workers,
     ),
@@ -35,7 +40,8 @@ pub const TESTS: &[Test] = &[
     ),
 ];
 
-const TCPDUMP: &str = "/usr/bin/tcpdump";
+/// What captures.
+pub const TCPDUMP: &str = "/usr/bin/tcpdump";
 
 /// What lists sockets.
 pub const SS: &str = "/usr/bin/ss";
@@ -206,17 +212,17 @@ fn only_its_own(said: &str) -> Result<(), String> {
     }
 }
 
-/// Has tcpdump write what passes the link, a line for each frame.
-fn begin_capture(shell: &mut Operator) -> Result<(), String> {
-    let said = shell.ask(
-        "tcpdump -Z root -ltvni vnic61 tcp >/tmp/dump 2>/tmp/heard & capture=$!; \
+/// Has tcpdump write what passes a link, a line for each frame.
+pub fn begin_capture(shell: &mut Operator, link: &str) -> Result<(), String> {
+    let said = shell.ask(&format!(
+        "tcpdump -Z root -ltvni {link} tcp >/tmp/dump 2>/tmp/heard & capture=$!; \
          for i in $(seq 100); do grep -q listening /tmp/heard && break; sleep 0.1; done; cat /tmp/heard",
-    )?;
-    line(&said, &["listening on vnic61"]).map(drop)
+    ))?;
+    line(&said, &[&format!("listening on {link}")]).map(drop)
 }
 
 /// The frames, none of them twice.
-fn end_capture(shell: &mut Operator) -> Result<Vec<String>, String> {
+pub fn end_capture(shell: &mut Operator) -> Result<Vec<String>, String> {
     let said = shell.ask("sleep 1; kill -INT $capture; wait $capture; cat /tmp/heard /tmp/dump")?;
     line(&said, &["0 packets dropped by kernel"])?;
     let mut frames: Vec<String> = Vec::new();
@@ -251,23 +257,39 @@ fn captures_redis(setup: &Setup) -> Result<(), String> {
     let mut shell = operator_of(setup, "256M", &[REDIS, TCPDUMP, &snoop])?;
     let program = "redis-server --protected-mode no --save ''";
     bypass::start(&mut shell, program, "Ready to accept connections")?;
-    begin_capture(&mut shell)?;
+    begin_capture(&mut shell, "vnic61")?;
     shell.ask("snoop -d vnic61 -c 5 -o /tmp/kept tcp port 6379 >/tmp/snoop 2>&1 & sleep 0.5")?;
     let mut client = Redis::connect(SocketAddr::from((bypass::PROGRAM, PORT)))?;
     client.call(&["PING"])?;
     let frames = end_capture(&mut shell)?;
-    let has = |direction: &str, length: &str| {
-        let is_it = |frame: &&String| frame.contains(direction) && frame.contains(length);
-        frames.iter().any(|frame| is_it(&frame))
-    };
-    let asked = has("> 10.0.2.61.6379:", "length 14");
-    if !asked || !has("10.0.2.61.6379 >", "length 7") {
-        return Err(format!("no question or no answer in {frames:?}"));
-    }
+    shows_a_ping(&frames)?;
     let said = shell.ask("wait $!; cat /tmp/snoop; snoop -i /tmp/kept")?;
     line(&said, &["10.0.2.2", "10.0.2.61", "TCP D=6379", "Syn"])?;
     line(&said, &["10.0.2.61", "10.0.2.2", "S=6379", "Syn"])?;
     shell.leave().map(drop)
+}
+
+/// Without the card: what the kernel lets a program say of one.
+fn mirrors(setup: &Setup) -> Result<(), String> {
+    let program = build::c(Path::new("tests/programs/scenes/port_mirror.c"))?;
+    let program = format!("{}:/bin/port_mirror", program.display());
+    let mut shell = operator_with(setup, &["--add", &program])?;
+    line(&shell.ask("port_mirror")?, &["mirrored all"])?;
+    without(&shell.ask("cat /proc/net/dev")?, "enp")?;
+    shell.leave().map(drop)
+}
+
+/// A client's PING to the program's Redis, and its answer.
+pub fn shows_a_ping(frames: &[String]) -> Result<(), String> {
+    let has = |direction: &str, length: &str| {
+        let is_it = |frame: &String| frame.contains(direction) && frame.contains(length);
+        frames.iter().any(is_it)
+    };
+    let asked = has("> 10.0.2.61.6379:", "length 14");
+    match asked && has("10.0.2.61.6379 >", "length 7") {
+        true => Ok(()),
+        false => Err(format!("no question or no answer in {frames:?}")),
+    }
 }
 
 fn shows_workers(setup: &Setup) -> Result<(), String> {
@@ -276,7 +298,7 @@ fn shows_workers(setup: &Setup) -> Result<(), String> {
         return Ok(());
     }
     let mut shell = nginx_beside(setup, &[SS, TCPDUMP])?;
-    begin_capture(&mut shell)?;
+    begin_capture(&mut shell, "vnic61")?;
     let mut peers = Vec::new();
     for _ in 0..PEERS {
         let mut peer = Peer::new()?;

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rt::vfio::{Function, Interrupt};
-use rt::{XdpSocket, wait_for};
+use rt::{PortMirror, XdpSocket, wait_for};
 
 /// A queue's doorbell: readable when frames have come. It may be used in poll(2) and epoll, after
 /// [`arm`](rt::FrameIo::arm).
@@ -23,6 +23,7 @@ pub struct OwnCard {
     /// Comes when the administrator has taken the card away.
     pub(crate) revocation: Interrupt,
     pub(crate) function: Function,
+    pub(crate) mirror: Option<Arc<PortMirror>>,
 }
 
 impl Doorbell {
@@ -66,6 +67,7 @@ impl Doorbell {
         if let Self::Card(card) = self {
             all.push(card.revocation.as_fd());
             all.extend(card.function.descriptors());
+            all.extend(card.mirror.as_deref().map(AsFd::as_fd));
         }
         all
     }

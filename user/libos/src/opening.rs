@@ -8,7 +8,7 @@ use hal::pci::PciFunction;
 use inet::Config;
 use mbuf::FreeList;
 use rt::vfio::{DeviceMemory, Function};
-use rt::{AnyIo, Card, Interface, XdpSocket};
+use rt::{AnyIo, Card, Interface, PortMirror, XdpSocket};
 
 use crate::config::{QUEUES, QueueConfig};
 use crate::doorbell::{Doorbell, OwnCard};
@@ -62,8 +62,12 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
     let (memory, buffers) = function.memory(setup.chunks, setup.reserve)?;
     let interrupt = Arc::new(function.interrupt()?);
     let port = start(&function, &memory, buffers)?;
-    let card = Card::new(port, interrupt.clone(), buffers);
+    let mut card = Card::new(port, interrupt.clone(), buffers);
     let (mac, mtu) = (card.mac(), card.mtu());
+    let mirror = PortMirror::open(&config.link, mac, mtu).ok().map(Arc::new);
+    if let Some(mirror) = &mirror {
+        card.show_by(mirror.clone());
+    }
     let link = Link {
         io: AnyIo::Card(card),
         mac,
@@ -74,6 +78,7 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
         interrupt,
         revocation: function.revocation()?,
         function,
+        mirror,
     };
     Ok((Doorbell::Card(card), link))
 }

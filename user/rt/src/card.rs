@@ -11,6 +11,7 @@ use mbuf::{FreeList, Mbuf, Pool, RxFrame, TxFrame};
 
 use crate::exchange::{Count, Counts};
 use crate::frame_io::FrameIo;
+use crate::port_mirror::PortMirror;
 use crate::vfio::Interrupt;
 
 /// How often the transmit queue is looked after.
@@ -21,6 +22,8 @@ pub struct Card {
     port: Box<dyn FramePort + Send>,
     interrupt: Arc<Interrupt>,
     buffers: &'static FreeList,
+    /// For who looks on in the machine; without the right to, its frames are seen by nobody.
+    mirror: Option<Arc<PortMirror>>,
     is_armed: bool,
     has_queued: bool,
     watched: Instant,
@@ -38,11 +41,23 @@ impl Card {
             port,
             interrupt,
             buffers,
+            mirror: None,
             is_armed: false,
             has_queued: false,
             watched: Instant::START,
             counts: Counts::default(),
         }
+    }
+
+    /// Shows its frames to who looks on.
+    pub fn show_by(&mut self, mirror: Arc<PortMirror>) {
+        self.mirror = Some(mirror);
+    }
+
+    /// What shows its frames, while somebody looks.
+    #[inline]
+    fn active_mirror(&self) -> Option<&PortMirror> {
+        self.mirror.as_deref().filter(|mirror| mirror.is_watched())
     }
 
     /// Its station's address.
@@ -120,6 +135,11 @@ impl FrameIo for Card {
         self.port.receive(most, &mut |frame| frames.push(frame));
         self.counts
             .add(Count::Received, (frames.len() - had) as u64);
+        if let Some(mirror) = self.active_mirror() {
+            frames[had..]
+                .iter()
+                .for_each(|frame| mirror.received(frame));
+        }
     }
 
     /// The driver has given buffers already.
@@ -128,6 +148,9 @@ impl FrameIo for Card {
 
     #[inline]
     fn send(&mut self, frame: TxFrame) {
+        if let Some(mirror) = self.active_mirror() {
+            mirror.sent(&frame);
+        }
         let sent = match self.port.transmit(frame) {
             Ok(()) => Count::Sent,
             Err(_) => Count::TxFull,

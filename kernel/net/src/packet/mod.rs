@@ -22,7 +22,8 @@
 //! SO_RCVBUF. What does not fit is dropped and counted by reason ([`drops`]).
 //!
 //! Frames of a link that a program owns pass no stack; the link's NIC shows them to the stack where it is
-//! (`datalink`), once it has found by one load that there are packet sockets at all ([`is_watched`]).
+//! (`datalink`), once it has found by one load that there are packet sockets at all ([`is_watched`]). Those of a card that a program
+//! drives pass nobody: its program shows them ([`mirror`]).
 //!
 //! Lock order: a shard of `net`, the list of listeners, a listener, its pollee.
 //! Not here: cards' filters (all of ours let all frames pass), rings of version 1 and
@@ -31,6 +32,7 @@
 mod drops;
 mod frame;
 mod listener;
+mod mirror;
 mod options;
 mod queue;
 mod ring;
@@ -43,6 +45,7 @@ use alloc::sync::Arc;
 
 pub use drops::drops;
 pub use listener::{Binding, Listener};
+pub use mirror::register;
 pub use queue::Packet;
 pub use send::chain_of;
 pub(crate) use tap::now;

@@ -2,6 +2,8 @@
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use super::mirror;
+
 /// Of all stacks: who asks does not know which one it is for.
 static SOCKETS: AtomicUsize = AtomicUsize::new(0);
 
@@ -12,6 +14,7 @@ impl Watching {
     /// There is one more.
     pub fn begin() -> Self {
         SOCKETS.fetch_add(1, Relaxed);
+        mirror::tell();
         Self(())
     }
 }
@@ -19,6 +22,7 @@ impl Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         SOCKETS.fetch_sub(1, Relaxed);
+        mirror::tell();
     }
 }
 

@@ -40,7 +40,7 @@ impl NetStack {
         });
         let interface = Interface {
             before: before.unwrap_or_default(),
-            ..Interface::ethernet(number, name, shard, &facts)
+            ..Interface::ethernet(number, name, Some(shard), &facts)
         };
         self.shared.interfaces.put(interface);
         self.shared.choices.changed();
@@ -78,13 +78,26 @@ impl NetStack {
             return Ok((CARD, 0));
         }
         let all = self.interfaces();
-        let is_free = |number: &u32| all.iter().all(|one| one.number != *number);
-        let mut numbers = FURTHER_MIN..;
-        let number = numbers.find(is_free).ok_or(Error::NoBuffers)?;
-        let is_unused = |shard: &u16| all.iter().all(|one| one.shard != *shard);
+        let number = free_number(&all)?;
+        let is_unused = |shard: &u16| all.iter().all(|one| one.shard != Some(*shard));
         let mut made = self.loopback_count()..self.shard_count.load(Ordering::Acquire);
         let shard = made.find(is_unused).map_or_else(|| self.add_shard(), Ok)?;
         Ok((number, shard))
+    }
+
+    /// Adds the interface of a card that a program drives: no stack of ours gets its frames.
+    ///
+    /// Errors: `Exists` if there is one of that name, `NoBuffers` at the limit.
+    pub(crate) fn add_mirrored(&self, name: InterfaceName, facts: &inet::Port) -> Result<u32> {
+        let _changing = self.changing.lock();
+        let all = self.interfaces();
+        if all.iter().any(|one| one.name == name) {
+            return Err(Error::Exists);
+        }
+        let number = free_number(&all)?;
+        let interface = Interface::ethernet(number, name, None, facts);
+        self.shared.interfaces.put(interface);
+        Ok(number)
     }
 
     /// Takes an interface away, with its addresses, routes and neighbours. Connections over it stay
@@ -95,7 +108,8 @@ impl NetStack {
             return;
         };
         self.forget_interface(number);
-        let port = self.with_shard(gone.shard, |stack, link| {
+        let Some(shard) = gone.shard else { return };
+        let port = self.with_shard(shard, |stack, link| {
             stack.detach(link);
             core::mem::replace(&mut link.attachment, Attachment::None)
         });
@@ -111,7 +125,8 @@ impl NetStack {
         let Some(was) = self.interface(number) else {
             return;
         };
-        let changed = self.with_shard(was.shard, |stack, _| {
+        let Some(shard) = was.shard else { return };
+        let changed = self.with_shard(shard, |stack, _| {
             let facts = *stack.port()?;
             let now = inet::Port { mac, mtu, ..facts };
             (now != facts).then(|| stack.attach(now))
@@ -124,4 +139,11 @@ impl NetStack {
             });
         }
     }
+}
+
+/// The lowest number of a further interface that none of `all` has.
+fn free_number(all: &[Interface]) -> Result<u32> {
+    let is_free = |number: &u32| all.iter().all(|one| one.number != *number);
+    let mut numbers = FURTHER_MIN..;
+    numbers.find(is_free).ok_or(Error::NoBuffers)
 }

@@ -156,7 +156,7 @@ impl NetStack {
     /// The shard of an interface that has one of its own.
     pub(crate) fn further_shard(&self, interface: u32) -> Option<u16> {
         let found = self.interface(interface)?;
-        (found.number > CARD).then_some(found.shard)
+        found.shard.filter(|_| found.number > CARD)
     }
 
     /// The address from which a packet to `to` leaves by `interface`, where a program names the

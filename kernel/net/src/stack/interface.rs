@@ -67,8 +67,8 @@ pub struct Interface {
     pub mac: [u8; 6],
     /// Largest packet, in bytes.
     pub mtu: u32,
-    /// Its shard; of the card, the first of several.
-    pub(crate) shard: u16,
+    /// Its shard; of the card, the first of several. `None` of a program's own card, whose frames no stack of ours gets.
+    pub(crate) shard: Option<u16>,
     /// What its shard had counted before.
     pub(crate) before: Counted,
 }
@@ -83,7 +83,7 @@ pub(crate) const LOOPBACK_FACTS: Interface = Interface {
     hardware_type: HARDWARE_LOOPBACK,
     mac: [0; 6],
     mtu: LOOPBACK_MTU,
-    shard: 0,
+    shard: Some(0),
     before: [0; 4],
 };
 
@@ -92,7 +92,7 @@ impl Interface {
     pub(crate) fn ethernet(
         number: u32,
         name: InterfaceName,
-        shard: u16,
+        shard: Option<u16>,
         port: &inet::Port,
     ) -> Self {
         Self {
@@ -122,7 +122,7 @@ impl Interface {
         Self::ethernet(
             CARD,
             const { InterfaceName::new("eth0").expect("short") },
-            0,
+            Some(0),
             port,
         )
     }
@@ -252,7 +252,7 @@ impl NetStack {
     ) -> Option<R> {
         let shard = match number {
             LOOPBACK | CARD => 0,
-            further => self.interface(further)?.shard,
+            further => self.interface(further)?.shard?,
         };
         self.with_shard(shard, work)
     }
@@ -307,7 +307,7 @@ impl NetStack {
         match of.number {
             LOOPBACK => 0..self.shard_count(),
             CARD => 0..self.count(),
-            _ => of.shard..of.shard + 1,
+            _ => of.shard.map_or(0..0, |shard| shard..shard + 1),
         }
     }
 
