@@ -144,7 +144,18 @@ fn talks(number: usize, rounds: usize) -> Result<(), String> {
     Ok(())
 }
 
+/// Has children answer, one after the other, while others do the same. Each connection ends with its child.
+fn talks_to_children() -> Result<(), String> {
+    for _ in 0..CHILDREN {
+        let mut peer = Peer::new()?;
+        peer.exchange("child\n")?;
+        peer.expect_end()?;
+    }
+    Ok(())
+}
+
 const ROUNDS: usize = 100;
+const CHILDREN: usize = 8;
 
 fn forks_beside_threads(setup: &Setup) -> Result<(), String> {
     if !setup.has_tap() {
@@ -167,6 +178,8 @@ fn forks_beside_threads(setup: &Setup) -> Result<(), String> {
         answered.map_err(|why| shell.guest.explain(&why))?;
     }
     peers.iter_mut().try_for_each(Peer::expect_end)?;
+    let ended = together(4, |_| talks_to_children());
+    ended.map_err(|why| shell.guest.explain(&why))?;
     let served = together(CLIENTS, |number| talks(number, ROUNDS));
     served.map_err(|why| shell.guest.explain(&why))?;
     shell.ask("kill $!; wait $!")?;

@@ -109,6 +109,22 @@ fn a_connection_that_is_held_outlives_its_last_number() {
 }
 
 #[test]
+fn a_connection_that_is_closed_while_it_stands_still_ends_when_nobody_takes_it() {
+    let mut wire = Wire::connected();
+    let open = wire.server().socket(SERVED).unwrap();
+    wire.server().hold(&open);
+    wire.server().detach(&open).unwrap();
+    wire.server().close(SERVED);
+    assert!(wire.server().numbers_of(&open).is_empty());
+    wire.steps(50);
+    assert_eq!(receive(wire.client(), CLIENT, 1), Err(Errno::AGAIN));
+    wire.server().reattach(&open);
+    wire.server().let_go_of(&open);
+    wire.steps(50);
+    assert_eq!(receive(wire.client(), CLIENT, 1).unwrap(), b"");
+}
+
+#[test]
 fn a_connection_that_is_held_is_in_no_set_once_its_last_number_is_closed() {
     let mut wire = Wire::connected();
     wire.connect(CLIENT + 10, SERVED + 10);

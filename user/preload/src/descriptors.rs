@@ -18,25 +18,14 @@ const SIOCOUTQNSD: c_ulong = 0x894b;
 const SIOCATMARK: c_ulong = 0x8905;
 const FIONBIO: c_ulong = 0x5421;
 
-/// The number is the kernel's alone again.
-fn forget(held: &mut Held, number: c_int) {
-    held.host().close(number.cast_unsigned());
-    numbers::set(number, Whose::Kernel);
-}
-
 /// `close(2)`.
 #[unsafe(no_mangle)]
 pub extern "C" fn close(number: c_int) -> c_int {
     match seen(number) {
         Whose::Kernel => {}
         Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
-        Whose::Parent => numbers::set(number, Whose::Kernel),
-        Whose::Inherited => renounce(number),
         Whose::LogFile => logged::close(number),
-        Whose::Socket | Whose::Set => match Held::of(number) {
-            Ok(mut held) => forget(&mut held, number),
-            Err(_) => numbers::set(number, Whose::Kernel),
-        },
+        Whose::Socket | Whose::Set | Whose::Inherited | Whose::Parent => state::release(number),
     }
     // SAFETY: the number is the program's.
     unsafe { next::close.get()(number) }
@@ -75,12 +64,6 @@ pub extern "C" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_in
 
 /// Only FD_CLOEXEC is set (include/uapi/linux/close_range.h).
 const CLOSE_RANGE_CLOEXEC: c_int = 4;
-
-/// What was inherited and never used is the kernel's again.
-fn renounce(number: c_int) {
-    numbers::set(number, Whose::Kernel);
-    state::lock().renounce(number);
-}
 
 /// Makes a copy of a number by `make`, and has it name the same.
 fn copy(old: c_int, make: impl Fn() -> c_int) -> c_int {
@@ -164,7 +147,7 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
         return answer::number(Err(Errno::BAD_NUMBER));
     }
     if old != new && seen(new) == Whose::Inherited {
-        renounce(new);
+        state::release(new);
     }
     if old != new && [old, new].map(seen).contains(&Whose::LogFile) {
         return replace_logged(old, new, make);
@@ -190,9 +173,7 @@ fn replace(old: c_int, new: c_int, make: impl Fn() -> c_int) -> c_int {
         if made < 0 {
             return Ok(made);
         }
-        if is_named(new) {
-            forget(&mut held, new);
-        }
+        held.release(new);
         drop(held);
         match is_named(old) {
             true => name(&mut Held::of(old)?, old, new),

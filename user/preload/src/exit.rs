@@ -40,14 +40,25 @@ extern "C" fn at_exit() {
 /// Closes all; `is_orderly` if what the program has printed is to appear before that takes its time.
 fn end(is_orderly: bool) {
     logged::end();
-    wait_for_claims();
-    let all = 0..state::PLACES as u8;
-    let mut states: Vec<_> = all.filter_map(lock).collect();
+    let mut states = stop();
     let hosts = states.iter_mut().filter_map(|state| state.host());
     let mut hosts: Vec<_> = hosts.filter(|host| host.is_up()).collect();
     hosts.iter_mut().for_each(|host| host.close_all());
     for host in hosts {
         deliver(host, is_orderly);
+    }
+}
+
+/// Locks all. Who claims a connection in the meantime may have it first: one that stands still would end without a word to its
+/// peer.
+fn stop() -> Vec<MutexGuard<'static, State>> {
+    loop {
+        wait_for_claims();
+        let all = 0..state::PLACES as u8;
+        let states: Vec<_> = all.filter_map(lock).collect();
+        if !states.iter().any(|state| state.is_giving()) {
+            return states;
+        }
     }
 }
 
@@ -96,7 +107,9 @@ pub fn wait_for_claims() {
     if let Some(state) = lock(0) {
         state.return_lent();
     }
-    while lock(0).is_some_and(|state| state.is_lending()) && waited < CLAIMS_MAX {
+    let is_worth_waiting =
+        |state: &State, waited| state.is_giving() || state.is_lending() && waited < CLAIMS_MAX;
+    while lock(0).is_some_and(|state| is_worth_waiting(&state, waited)) {
         thread::sleep(CLAIMS_LOOK);
         waited += CLAIMS_LOOK;
     }

@@ -147,8 +147,14 @@ pub fn leave() -> Option<Leaving> {
         return None;
     }
     complain_of_card();
-    exit::wait_for_claims();
-    let mut stopped = shards::stop();
+    let mut stopped = loop {
+        exit::wait_for_claims();
+        let stopped = shards::stop();
+        // One that stands still is another process's soon.
+        if !stopped.states[0].is_giving() {
+            break stopped;
+        }
+    };
     if let Some(host) = stopped.states[0].host().filter(|host| host.is_up()) {
         exit::deliver(host, true);
     }

@@ -25,7 +25,6 @@
 //! A card of the program's own, which has one queue. Connections that are still being made. Of several children
 //! that have inherited one connection, the first that uses it has it.
 
-use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -35,7 +34,6 @@ use posix::{Errno, Open};
 
 use crate::claims::{Channel, Kind, Message, as_file};
 use crate::keeper;
-use crate::numbers;
 use crate::state::{self, Held, Lent};
 
 /// How long a child may take to make a connection that it has claimed.
@@ -56,14 +54,13 @@ extern "C" fn register() {
 const RETURN_LOOK_SECS: i64 = 1;
 
 /// Claims a connection that another process has, when that one is about to end.
-fn wait_for_return(channel: Arc<Channel>, number: c_int) {
+fn wait_for_return(channel: Arc<Channel>) {
     channel.set_patience(RETURN_LOOK_SECS);
     keeper::spawn("sietch-return", move || {
         while Arc::strong_count(&channel) > 1 {
             match channel.hear() {
                 Ok((message, _)) if message.kind == Kind::Return => {
-                    drop(channel);
-                    numbers::whose(number);
+                    state::claim_back(&channel);
                     return;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -106,9 +103,8 @@ fn serve(mut lent: Lent) {
             _ => {}
         }
     }
-    let number = lent.channel.number();
     let_go(lent.opens.into_iter().flatten());
-    state::lock().forget_lending(number);
+    state::lock().forget_lending(lent.channel);
 }
 
 fn let_go(opens: impl IntoIterator<Item = Arc<Open>>) {
@@ -144,16 +140,12 @@ fn give(open: &Arc<Open>, queue: u16, answer: Channel) -> Option<Arc<Open>> {
         });
     answer.set_patience(0);
     let mut held = Held::wait().ok()?;
-    match taken {
-        Ok((message, _)) if message.kind == Kind::Taken => {
-            held.hand_over(open, answer);
-            None
-        }
-        _ => {
-            take_back(&mut held, open, ends);
-            Some(open.clone())
-        }
+    let is_taken = taken.is_ok_and(|(message, _)| message.kind == Kind::Taken);
+    if is_taken && held.hand_over(open, answer).is_ok() {
+        return None;
     }
+    take_back(&mut held, open, ends);
+    Some(open.clone())
 }
 
 /// A connection that is not given goes on, and is still lent if it can be.

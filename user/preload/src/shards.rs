@@ -291,6 +291,12 @@ pub fn stop() -> Stopped {
     }
 }
 
+impl Drop for Stopped {
+    fn drop(&mut self) {
+        self.states.iter_mut().for_each(|state| state.tell_news());
+    }
+}
+
 impl Stopped {
     /// In a child: further hosts are the parent's, and its threads too.
     pub fn forget_further(&mut self) {

@@ -7,12 +7,13 @@
 
 mod children;
 mod left;
+mod moving;
 
 use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
 use posix::{Errno, Heirloom, Host, Link, Open, Result};
@@ -23,7 +24,7 @@ use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
 use crate::{config, keeper, seen};
 use children::Forking;
-pub use children::{LEND, Lent, Loan, RETURN, claim_while_we_may};
+pub use children::{LEND, Lent, Loan, RETURN, claim_back, claim_while_we_may, release};
 
 /// The link's doorbell.
 pub struct Port(Doorbell);
@@ -84,8 +85,8 @@ pub struct State {
     loans: Vec<Loan>,
     /// Channels on which threads of ours wait for claims.
     lending: Vec<c_int>,
-    /// Numbers of connections that stand still, because somebody is about to have them.
-    moving: Vec<u32>,
+    /// Connections that stand still, because somebody is about to have them.
+    moving: Vec<Arc<Open>>,
     forking: Option<Forking>,
     /// It was said that a socket of the parent's cannot be had.
     has_complained: bool,
@@ -261,10 +262,7 @@ impl Held {
 impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
-        let (host, bells) = self.parts();
-        if host.take_news() {
-            bells.ring();
-        }
+        self.0.tell_news();
     }
 }
 
@@ -397,6 +395,18 @@ impl State {
                 Doorbell::Card(_) => None,
             },
             _ => None,
+        }
+    }
+
+    /// Tells those who wait what has happened. Who has looked at frames does it before others have the lock: the kernel wakes
+    /// nobody for a frame that is in the ring no longer.
+    #[inline]
+    pub fn tell_news(&mut self) {
+        let Self { hosting, bells, .. } = self;
+        if let Hosting::Open(host) = hosting
+            && host.take_news()
+        {
+            bells.ring();
         }
     }
 

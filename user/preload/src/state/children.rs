@@ -57,8 +57,8 @@ pub struct Lent {
 /// What waits for claims, given before `main`.
 pub static LEND: OnceLock<fn(Lent)> = OnceLock::new();
 
-/// What waits until a connection is to be claimed back under a number, given before `main`.
-pub static RETURN: OnceLock<fn(Arc<Channel>, c_int)> = OnceLock::new();
+/// What waits until a connection is to be claimed back by a channel, given before `main`.
+pub static RETURN: OnceLock<fn(Arc<Channel>)> = OnceLock::new();
 
 /// What a child that is being forked may claim.
 pub(super) struct Forking {
@@ -68,37 +68,19 @@ pub(super) struct Forking {
 }
 
 impl Held {
-    /// A connection stands still, because another process is about to have it. Who uses it waits until that is over.
-    pub fn begin_move(&mut self, open: &Arc<Open>) {
-        let numbers = self.host().numbers_of(open);
-        numbers::inherit_by(claim);
-        set_all(&numbers, Whose::Inherited);
-        self.0.moving.extend(numbers);
+    /// A number of this host's names nothing of ours any more.
+    pub fn release(&mut self, number: c_int) {
+        self.0.release(number);
     }
+}
 
-    /// It goes on here.
-    pub fn end_move(&mut self, open: &Arc<Open>) {
-        let numbers = self.host().numbers_of(open);
-        self.0.moving.retain(|number| !numbers.contains(number));
-        set_all(&numbers, Whose::Socket);
-    }
-
-    /// It is the other's; with numbers of it here it may be claimed back.
-    pub fn hand_over(&mut self, open: &Arc<Open>, answer: Channel) {
-        let left = self.host().forget_moved(open);
-        self.0.moving.retain(|number| !left.contains(number));
-        let told = answer.say(Message::plain(Kind::Yours, left.len() as u32), None);
-        match told {
-            Ok(()) if !left.is_empty() => {
-                let channel = Arc::new(answer);
-                if let (Some(wait), Some(number)) = (RETURN.get(), left.first()) {
-                    wait(channel.clone(), number.cast_signed());
-                }
-                self.0.loans.push(Loan::new(channel, 0, left));
-            }
-            // Who would have it is gone, and so is it.
-            _ => set_all(&left, Whose::Parent),
-        }
+/// A number names nothing of ours any more. What it is is sure with its host's lock only: meanwhile another process may claim
+/// the connection, or give it back.
+pub fn release(number: c_int) {
+    match Held::of(number) {
+        Ok(mut held) => held.release(number),
+        // There is no host, but there may be what could be claimed.
+        Err(_) => lock().release(number),
     }
 }
 
@@ -153,9 +135,9 @@ impl State {
         }
     }
 
-    /// Nobody waits for claims on a channel any more.
-    pub fn forget_lending(&mut self, channel: c_int) {
-        self.lending.retain(|other| *other != channel);
+    /// Nobody waits for claims on a channel any more. It is closed with the lock, so that no child has it without knowing.
+    pub fn forget_lending(&mut self, channel: Channel) {
+        self.lending.retain(|other| *other != channel.number());
     }
 
     /// This process is about to end: others may claim back what they still have numbers of.
@@ -217,8 +199,23 @@ impl State {
         }
     }
 
-    /// A number that nobody has used yet is none of the child's.
-    pub fn renounce(&mut self, number: c_int) {
+    /// A number names nothing of ours any more, whatever it is now.
+    fn release(&mut self, number: c_int) {
+        match numbers::seen(number) {
+            Whose::Socket | Whose::Set => {
+                if let Some(host) = self.host() {
+                    host.close(number.cast_unsigned());
+                }
+            }
+            Whose::Inherited => self.renounce(number),
+            Whose::Parent => {}
+            Whose::Kernel | Whose::Library | Whose::LogFile => return,
+        }
+        numbers::set(number, Whose::Kernel);
+    }
+
+    /// A number that nobody has used yet is none of the child's; one of a connection that stands still is closed.
+    fn renounce(&mut self, number: c_int) {
         for heirloom in &mut self.heirlooms {
             heirloom
                 .numbers
@@ -226,10 +223,9 @@ impl State {
         }
         self.heirlooms
             .retain(|heirloom| !heirloom.numbers.is_empty());
-        if let Some(at) = self.moving.iter().position(|it| it.cast_signed() == number) {
-            let number = self.moving.swap_remove(at);
+        if self.is_moving(number) {
             if let Some(host) = self.host() {
-                host.close(number);
+                host.close(number.cast_unsigned());
             }
             return;
         }
@@ -304,6 +300,7 @@ impl State {
 
     fn claim(&mut self, loan: &Loan) {
         let claimed = self.claim_into_host(loan);
+        self.tell_news();
         match claimed {
             Ok(lent) => {
                 loan.set(Whose::Socket);
@@ -383,12 +380,22 @@ pub(super) fn claim(number: c_int) {
         if numbers::seen(number) != Whose::Inherited {
             return;
         }
-        if !state.moving.contains(&number.cast_unsigned()) {
+        if !state.is_moving(number) {
             return state.take_over(number);
         }
         drop(state);
         // As long as the other may take.
         thread::sleep(MOVE_LOOK);
+    }
+}
+
+/// Who has a connection is about to end, and has said so by its channel: it is claimed if we have numbers of it still.
+pub fn claim_back(channel: &Arc<Channel>) {
+    let mut state = lock();
+    let is_it = |loan: &Loan| Arc::ptr_eq(&loan.channel, channel);
+    if let Some(at) = state.loans.iter().position(is_it) {
+        let loan = state.loans.swap_remove(at);
+        state.claim(&loan);
     }
 }
 
