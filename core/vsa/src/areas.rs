@@ -5,6 +5,7 @@ use core::fmt;
 
 use crate::error::Error;
 use crate::extent::{Blocks, Extent};
+use crate::layout::NUMBERS_END;
 use crate::map::Map;
 use crate::space::Space;
 use crate::{AREA_EXTENTS_MAX, AREAS_MAX, EXTENTS_MAX, NAME_MAX, QUOTAS_MAX};
@@ -182,7 +183,7 @@ impl Areas {
         if blocks == 0 {
             return Err(Error::Empty);
         }
-        if self.areas.len() >= AREAS_MAX {
+        if self.areas.len() >= AREAS_MAX || self.next_id + 1 >= NUMBERS_END {
             return Err(Error::CatalogueFull);
         }
         self.check_quota(owner, blocks)?;
@@ -207,6 +208,9 @@ impl Areas {
     pub fn resize(&mut self, at: usize, blocks: Blocks) -> Result<Vec<Extent>, Error> {
         let area = self.areas.get(at).ok_or(Error::NotFound)?;
         let (owner, has) = (area.owner, area.blocks());
+        if area.version + 1 >= NUMBERS_END {
+            return Err(Error::CatalogueFull);
+        }
         let added = match blocks {
             0 => return Err(Error::Empty),
             _ if blocks <= has => {

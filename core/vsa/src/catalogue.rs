@@ -55,7 +55,7 @@ impl Catalogue {
     /// Writes the copy again that was found damaged, if one was.
     pub fn repair(&mut self, disk: &mut dyn Disk) -> Result<CopyState, Error> {
         if self.copies.state == CopyState::One {
-            self.copies.store(disk, &self.areas)?;
+            self.commit(disk, self.areas.clone())?;
         }
         Ok(self.copies.state)
     }
@@ -162,6 +162,9 @@ impl Catalogue {
     }
 
     fn commit(&mut self, disk: &mut dyn Disk, next: Areas) -> Result<(), Error> {
+        if !self.copies.can_store() {
+            return Err(Error::CatalogueFull);
+        }
         if planted(Bug::FailedChangeKept) {
             self.areas = next.clone();
         }

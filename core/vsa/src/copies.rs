@@ -17,7 +17,7 @@ use alloc::vec::Vec;
 use crate::areas::Areas;
 use crate::disk::{Disk, DiskError};
 use crate::error::{OpenError, Refused};
-use crate::layout::{self, COPY_BYTES, Decoded, HEADER_BYTES, Shape};
+use crate::layout::{self, COPY_BYTES, Decoded, HEADER_BYTES, NUMBERS_END, Shape};
 use crate::planted::{Bug, planted};
 
 /// How well the catalogue is kept.
@@ -97,11 +97,16 @@ impl Copies {
         Ok((copies, areas))
     }
 
+    /// Whether there is a generation for one more change.
+    pub fn can_store(&self) -> bool {
+        self.generation + 1 < NUMBERS_END
+    }
+
     /// Writes both copies. When the first is written the change has happened, whatever becomes of
     /// the second.
     pub fn store(&mut self, disk: &mut dyn Disk, areas: &Areas) -> Stored {
         // Never twice: what a failed attempt left is told from what comes now.
-        self.generation = self.generation.saturating_add(1);
+        self.generation += 1;
         self.state = CopyState::One;
         let other = 1 - self.steady;
         let first = match planted(Bug::HeaderInPlace) {

@@ -23,7 +23,7 @@ pub enum Error {
     TooFragmented,
     /// The owner would have more than its quota.
     OverQuota,
-    /// As many areas or quotas as the catalogue has room for.
+    /// As many areas or quotas as the catalogue has room for; or its numbers are at their end.
     CatalogueFull,
 }
 

@@ -33,8 +33,8 @@ pub(crate) const HEADER_BYTES: usize = 4096;
 
 const MAGIC: &[u8; 8] = b"SIETVSA1";
 const VERSION: u32 = 1;
-/// Ids, versions and generations are below: so that what somebody made up can be counted on from.
-const NUMBERS_END: u64 = 1 << 62;
+/// Ids, versions and generations are below. What somebody made up may be at its end: no change goes beyond.
+pub(crate) const NUMBERS_END: u64 = 1 << 62;
 const SUMMED_BYTES: usize = 68;
 const AREA_BYTES: usize = 96;
 const EXTENT_BYTES: usize = 16;
@@ -168,7 +168,7 @@ pub(crate) fn decode(copy: &[u8], shape: Shape, number: u32) -> Result<Decoded, 
     let cut = rest.split_at_checked(counts.extents * EXTENT_BYTES);
     let (extents, quotas) = cut.ok_or(Refused::Counts)?;
     let (generation, next_id) = (u64_at(copy, 16), u64_at(copy, 48));
-    if generation >= NUMBERS_END || next_id >= NUMBERS_END {
+    if generation >= NUMBERS_END || !(1..NUMBERS_END).contains(&next_id) {
         return Err(Refused::Counts);
     }
     let areas = areas_of(areas, extents, next_id)?;

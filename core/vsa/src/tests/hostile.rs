@@ -3,7 +3,7 @@
 use models::{Random, for_each_seed};
 
 use super::disk::SimDisk;
-use crate::{COPY_BYTES, Catalogue, New, OpenError, Refused, seal};
+use crate::{COPY_BYTES, Catalogue, Error, New, OpenError, Refused, seal};
 
 fn some() -> SimDisk {
     let mut disk = SimDisk::new(4096, 164, 0);
@@ -20,15 +20,19 @@ fn some() -> SimDisk {
     disk
 }
 
-/// Puts a number into both copies, makes the sums right, and opens.
-fn opened(at: usize, value: u64) -> Result<(), [Option<Refused>; 2]> {
+/// A disk with a number in both copies, under right sums.
+fn with(at: usize, value: u64) -> SimDisk {
     let mut disk = some();
     for copy in 0..2 {
         let copy = &mut disk.bytes[copy * COPY_BYTES..][..COPY_BYTES];
         copy[at..at + 8].copy_from_slice(&value.to_le_bytes());
         seal(copy);
     }
-    match Catalogue::open(&mut disk) {
+    disk
+}
+
+fn opened(at: usize, value: u64) -> Result<(), [Option<Refused>; 2]> {
+    match Catalogue::open(&mut with(at, value)) {
         Ok(_) => Ok(()),
         Err(OpenError::Refused(reasons)) => Err(reasons),
         Err(other) => panic!("{other:?}"),
@@ -47,6 +51,7 @@ fn each_number_that_makes_no_sense_is_refused_by_its_name() {
     refused(16, u64::MAX, Refused::Counts);
     refused(24, 165, Refused::Shape);
     refused(48, u64::MAX, Refused::Counts);
+    refused(48, 0, Refused::Counts);
     refused(48, 2, Refused::Area(1));
     refused(36, 3 | 4 << 32, Refused::Counts);
     refused(36, 600 | 3 << 32, Refused::Counts);
@@ -63,6 +68,32 @@ fn each_number_that_makes_no_sense_is_refused_by_its_name() {
     refused(extents + 8, 11, Refused::Extent(1));
     refused(extents + 32 + 8, 71, Refused::Extent(2));
     assert_eq!(opened(24, 164), Ok(()));
+}
+
+#[test]
+fn numbers_at_their_end_allow_no_change_that_could_not_be_read_again() {
+    const LAST: u64 = (1 << 62) - 1;
+    let (generation, next_id, version) = (16, 48, 4096 + 8);
+    let new = New {
+        name: b"new",
+        owner: 1,
+        blocks: 2,
+    };
+    for (at, grows, makes) in [
+        (generation, false, false),
+        (next_id, true, false),
+        (version, false, true),
+    ] {
+        let mut disk = with(at, LAST);
+        let mut catalogue = Catalogue::open(&mut disk).unwrap();
+        let id = catalogue.list()[0].id();
+        let resized = catalogue.resize(&mut disk, id, 0, 12).err();
+        assert_eq!(resized, (!grows).then_some(Error::CatalogueFull), "at {at}");
+        let created = catalogue.create(&mut disk, &new).err();
+        assert_eq!(created, (!makes).then_some(Error::CatalogueFull), "at {at}");
+        let again = Catalogue::open(&mut disk).unwrap();
+        assert_eq!(again.list(), catalogue.list(), "at {at}");
+    }
 }
 
 #[test]
