@@ -20,8 +20,8 @@ use crate::shape::{Place, Shape};
 
 const MAGIC: &[u8; 8] = b"PLOG0001";
 const SUMMED_BYTES: usize = 96;
-/// Numbers are below, so that what somebody made up can be counted on from.
-const NUMBERS_END: u64 = 1 << 60;
+/// Numbers are below, those of entries too, so that what somebody made up can be counted on from.
+pub(crate) const NUMBERS_END: u64 = 1 << 60;
 
 /// Where a log begins, and up to where all was durable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

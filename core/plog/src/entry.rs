@@ -9,6 +9,7 @@
 
 use checksum::{Crc32c, crc32c};
 
+use crate::anchor::NUMBERS_END;
 use crate::bytes::{put, u32_at, u64_at};
 use crate::planted::{Bug, planted};
 use crate::shape::{Place, Sequence, Shape};
@@ -81,6 +82,7 @@ impl Header {
         let is_place = self.position == place.position && self.sequence == place.sequence;
         (is_place || planted(Bug::PositionUnbound))
             && (self.epoch >= place.epoch || planted(Bug::EpochUnbound))
+            && self.epoch < NUMBERS_END
             && self.bytes as usize <= shape.entry_bytes_max()
     }
 

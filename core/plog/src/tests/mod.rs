@@ -3,6 +3,7 @@
 mod disk;
 mod exhaustive;
 mod histories;
+mod hostile;
 mod lies;
 mod map;
 mod plain;
