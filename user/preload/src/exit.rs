@@ -24,8 +24,10 @@ const STEP_NANOS: u64 = 10_000_000;
 /// How long children have to claim what they have inherited, and how often it is looked.
 const CLAIMS_MAX: Duration = Duration::from_secs(2);
 const CLAIMS_LOOK: Duration = Duration::from_millis(2);
-/// How often the lock is asked for, and how long apart.
-const LOCK_TRIES: u32 = 100;
+/// How often the lock is asked for, at most and while it seems to be our own, and how long apart. Who claims a connection has it
+/// for a minute at most.
+const LOCK_TRIES_MAX: u32 = 100_000;
+const OWN_TRIES: u32 = 100;
 const LOCK_STEP: Duration = Duration::from_millis(1);
 
 /// Runs when the program ends.
@@ -115,13 +117,22 @@ pub fn wait_for_claims() {
     }
 }
 
-/// Others have the lock for moments. But a handler that ends the program may have interrupted who has it, and waits
-/// for itself.
+/// Waits for others, for without the lock no peer hears of the end. But a handler that ends the program may have interrupted who
+/// has it, and would wait for itself.
 fn lock(place: u8) -> Option<MutexGuard<'static, State>> {
-    for _ in 0..LOCK_TRIES {
+    let mut own = 0;
+    for _ in 0..LOCK_TRIES_MAX {
         let state = state::try_lock_at(place);
         if state.is_some() {
             return state;
+        }
+        own = if state::is_locked_by_us(place) {
+            own + 1
+        } else {
+            0
+        };
+        if own == OWN_TRIES {
+            return None;
         }
         thread::sleep(LOCK_STEP);
     }

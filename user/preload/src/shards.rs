@@ -59,7 +59,8 @@ thread_local! {
 }
 
 /// A number of the calling thread's, as long as it lives.
-fn current_thread() -> usize {
+#[inline]
+pub fn current_thread() -> usize {
     MARK.with(|mark| ptr::from_ref(mark).addr())
 }
 

@@ -13,6 +13,7 @@ use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
@@ -22,6 +23,7 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
+use crate::shards::current_thread;
 use crate::{config, keeper, seen};
 use children::Forking;
 pub use children::{LEND, Lent, Loan, RETURN, claim_back, claim_while_we_may, release};
@@ -118,6 +120,9 @@ pub const PLACES: usize = 9;
 
 static STATES: [Mutex<State>; PLACES] = [const { Mutex::new(State::new()) }; PLACES];
 
+/// The thread that has locked each last, which may have it still. It is written with the lock.
+static LOCKED_BY: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+
 /// What listens to operators, given before `main`.
 pub static CONTROL: OnceLock<fn() -> Option<OwnedFd>> = OnceLock::new();
 
@@ -134,14 +139,23 @@ pub fn lock() -> MutexGuard<'static, State> {
 /// That of a place below [`PLACES`].
 #[inline]
 pub fn lock_at(place: u8) -> MutexGuard<'static, State> {
-    STATES[usize::from(place)]
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
+    let at = usize::from(place);
+    let state = STATES[at].lock().unwrap_or_else(PoisonError::into_inner);
+    LOCKED_BY[at].store(current_thread(), Relaxed);
+    state
 }
 
 /// The same, unless somebody has it.
 pub fn try_lock_at(place: u8) -> Option<MutexGuard<'static, State>> {
-    STATES[usize::from(place)].try_lock().ok()
+    let at = usize::from(place);
+    let state = STATES[at].try_lock().ok()?;
+    LOCKED_BY[at].store(current_thread(), Relaxed);
+    Some(state)
+}
+
+/// Whether nobody has locked it since the calling thread did: whoever finds it locked then has it, or the next one has not said so yet.
+pub fn is_locked_by_us(place: u8) -> bool {
+    LOCKED_BY[usize::from(place)].load(Relaxed) == current_thread()
 }
 
 /// The places beyond the first.
