@@ -45,8 +45,9 @@ use crate::shards;
 use crate::state::{self, Held, State};
 use crate::successor::{Successor, sietch_successor_1};
 
-/// How long peers that have begun to connect have for it, and how often it is looked.
-const HANDSHAKES_MAX: Duration = Duration::from_millis(50);
+/// How long peers that have begun to connect have for it, and how often it is looked. Newer peers wait as long, and would ask
+/// again after a second (RFC 6298 2.1).
+const HANDSHAKES_MAX: Duration = Duration::from_millis(500);
 const LOOK: Duration = Duration::from_millis(1);
 /// How long threads have to come out of the kernel.
 const COMING_MAX: Duration = Duration::from_secs(1);
