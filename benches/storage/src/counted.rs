@@ -72,7 +72,8 @@ pub struct Cost {
 }
 
 impl Cost {
-    fn new(name: String, short: &Counts, long: &Counts, more: u32, names: &Names) -> Self {
+    /// The difference of two runs, of which the long one does so many more.
+    pub fn new(name: String, short: &Counts, long: &Counts, more: u32, names: &Names) -> Self {
         let mut cost = Self {
             name,
             kernel: 0.0,

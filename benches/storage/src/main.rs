@@ -1,6 +1,6 @@
 //! Counts the guest's instructions for what it does with a disk, and measures rates, beside Debian's Linux.
 //!
-//!     cargo run --release -p bench-storage -- [--quick] [--functions] [--sietch] [--bus BUS] [WORD]...
+//!     cargo run --release -p bench-storage -- [--owned] [--quick] [--functions] [--sietch] [--bus BUS] [WORD]...
 //!
 //! The tables go to standard output; a run of all rows in full length writes `docs/bench-storage.md`.
 //! `WORD`s choose rows by words of their names; `--functions` lists the kernel's functions
@@ -49,7 +49,7 @@ struct Flags {
     /// Measure Sietch only, and write no page
     #[arg(long)]
     sietch: bool,
-    /// Count transfers of a program on an NVMe function of its own, and nothing else
+    /// Count transfers of a program on an area's ring and on an NVMe function of its own, and nothing else
     #[arg(long)]
     owned: bool,
     /// Measure disks behind this bus only, and write no page
@@ -110,7 +110,11 @@ fn main() -> ExitCode {
 fn measure(flags: &Flags) -> Result<(), String> {
     bench_pair::set_up(&[Kernel::Disk])?;
     if flags.owned {
-        println!("{}", owned::measure()?);
+        let costs = owned::measure(flags.buses())?;
+        println!("{}", owned::table(&costs));
+        if flags.functions {
+            println!("{}", owned::functions(&costs));
+        }
         return Ok(());
     }
     fs::create_dir_all(EMPTY).map_err(|error| format!("{EMPTY}: {error}"))?;

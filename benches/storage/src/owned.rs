@@ -10,7 +10,9 @@ use std::process::Command;
 
 use bench_pair::System;
 use bench_pair::counter::{self, Counts};
+use bench_pair::names::Names;
 
+use crate::counted::{self, Cost};
 use crate::disk::{Bus, Cache, Disk};
 use crate::shell::Shell;
 
@@ -24,31 +26,47 @@ const KERNEL: u64 = 1 << 63;
 /// Functions of the class of NVMe that no driver of the kernel has.
 const FIND: &str = "for f in /sys/bus/pci/devices/*; do [ $(cat $f/class) = 0x010802 ] && [ -e $f/driver ] && basename $f; done; true";
 
-/// Instructions of a transfer, as a table.
-pub fn measure() -> Result<String, String> {
-    let mut text =
-        String::from("| transfers of 4 KiB, instructions | kernel | program |\n|---|---:|---:|\n");
-    for bus in Bus::ALL {
-        text += &on_area(bus)?;
+/// Instructions of a transfer on an area behind each of these buses, and on a function.
+pub fn measure(buses: impl Iterator<Item = Bus>) -> Result<Vec<Cost>, String> {
+    let mut costs = Vec::new();
+    for bus in buses {
+        costs.append(&mut on_area(bus)?);
     }
-    text += &on_function()?;
-    Ok(text)
+    costs.append(&mut on_function()?);
+    Ok(costs)
 }
 
-fn on_area(bus: Bus) -> Result<String, String> {
+/// As a table.
+pub fn table(costs: &[Cost]) -> String {
+    let head = "| transfers of 4 KiB, instructions | kernel | program |\n|---|---:|---:|\n";
+    let row = |cost: &Cost| {
+        let (name, kernel, program) = (&cost.name, cost.kernel, cost.program);
+        format!("| {name} | {kernel:.0} | {program:.0} |\n")
+    };
+    costs
+        .iter()
+        .fold(head.to_string(), |table, cost| table + &row(cost))
+}
+
+/// The kernel's functions behind each row.
+pub fn functions(costs: &[Cost]) -> String {
+    counted::functions(System::Sietch, costs)
+}
+
+fn on_area(bus: Bus) -> Result<Vec<Cost>, String> {
     let program = example("area_io")?;
     let disk = Disk::new(Cache::Unsafe, None)?;
-    let (mut shell, _) = Shell::counted(System::Sietch, &[disk.flag(bus)], &[program])?;
+    let (mut shell, names) = Shell::counted(System::Sietch, &[disk.flag(bus)], &[program])?;
     let [name, _] = bus.disks();
     shell.run(&format!("echo format {name} >/dev/vsa/control"))?;
     shell.run(&format!(
         "echo create {name} 0 60000000 it >/dev/vsa/control"
     ))?;
     let what = format!("an area's ring, {}", bus.name());
-    rows(&mut shell, &what, "area_io /dev/vsa/it")
+    rows(&mut shell, &names, &what, "area_io /dev/vsa/it")
 }
 
-fn on_function() -> Result<String, String> {
+fn on_function() -> Result<Vec<Cost>, String> {
     let program = example("blocks")?;
     let (kernels, own) = (
         Disk::new(Cache::Unsafe, None)?,
@@ -58,10 +76,10 @@ fn on_function() -> Result<String, String> {
         kernels.flag(Bus::Nvme),
         format!("{},vf=1", own.flag(Bus::Nvme)),
     ];
-    let (mut shell, _) = Shell::counted(System::Sietch, &disks, &[program])?;
+    let (mut shell, names) = Shell::counted(System::Sietch, &disks, &[program])?;
     let function = shell.run(FIND)?;
     let command = format!("blocks {}", function.trim());
-    rows(&mut shell, "an NVMe virtual function", &command)
+    rows(&mut shell, &names, "an NVMe virtual function", &command)
 }
 
 /// Builds an example of `sietch-io`; what to add to a machine.
@@ -78,9 +96,10 @@ fn example(name: &str) -> Result<String, String> {
     }
 }
 
-fn rows(shell: &mut Shell, on: &str, command: &str) -> Result<String, String> {
-    let mut text = String::new();
+fn rows(shell: &mut Shell, names: &Names, on: &str, command: &str) -> Result<Vec<Cost>, String> {
+    let mut rows = Vec::new();
     for (what, depth) in LOADS {
+        let name = format!("{on}: {what}, depth {depth}");
         let mut run = |count: u32| {
             let before = counter::read()?;
             shell.run(&format!("{command} {what} {depth} {count}"))?;
@@ -89,26 +108,27 @@ fn rows(shell: &mut Shell, on: &str, command: &str) -> Result<String, String> {
         run(SHORT)?;
         let mut costs = Vec::new();
         for _ in 0..SAMPLES {
-            costs.push(cost(&run(SHORT)?, &run(SHORT + MORE)?));
+            let (short, long) = (run(SHORT)?, run(SHORT + MORE)?);
+            costs.push(Cost {
+                program: of_program(&short, &long),
+                ..Cost::new(name.clone(), &short, &long, MORE, names)
+            });
         }
-        costs.sort_by(|one, other| one.0.total_cmp(&other.0));
-        let (kernel, program) = costs[SAMPLES / 2];
-        text += &format!("| {on}: {what}, depth {depth} | {kernel:.0} | {program:.0} |\n");
+        costs.sort_by(|one, other| one.kernel.total_cmp(&other.kernel));
+        rows.push(costs.swap_remove(SAMPLES / 2));
     }
-    Ok(text)
+    Ok(rows)
 }
 
-/// Of the kernel, and of the program but for looks in vain.
-fn cost(short: &Counts, long: &Counts) -> (f64, f64) {
+/// Of the program but for looks in vain.
+fn of_program(short: &Counts, long: &Counts) -> f64 {
     let before: HashMap<u64, u64> = short.iter().collect();
-    let (mut kernel, mut program) = (0.0, 0.0);
-    for (address, count) in long.iter() {
+    let each = |(address, count): (u64, u64)| {
         let before = before.get(&address).copied().unwrap_or(0);
-        let each = (count as f64 - before as f64) / f64::from(MORE);
-        match address < KERNEL {
-            true => program += each.clamp(0.0, 1.0),
-            false => kernel += each,
-        }
-    }
-    (kernel, program)
+        ((count as f64 - before as f64) / f64::from(MORE)).clamp(0.0, 1.0)
+    };
+    long.iter()
+        .filter(|(address, _)| *address < KERNEL)
+        .map(each)
+        .sum()
 }
