@@ -49,6 +49,18 @@ pub enum Verdict {
     Unsupported,
 }
 
+impl Verdict {
+    /// Why the request failed, if it did.
+    #[inline]
+    pub(crate) fn failure(self) -> Option<Failure> {
+        match self {
+            Self::Done => None,
+            Self::Failed => Some(Failure::Medium),
+            Self::Unsupported => Some(Failure::Unsupported),
+        }
+    }
+}
+
 /// The device does not keep to the rules; it has to be stopped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Broken;

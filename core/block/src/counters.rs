@@ -79,12 +79,14 @@ impl Counters {
     }
 
     /// A request begins.
+    #[inline]
     pub fn begin(&mut self, now: Instant) {
         self.pass(now);
         self.under_way += 1;
     }
 
     /// One that began then is over.
+    #[inline]
     pub fn end(&mut self, kind: Kind, sectors: u64, begun: Instant, now: Instant) {
         self.pass(now);
         self.under_way = self.under_way.saturating_sub(1);
@@ -101,7 +103,12 @@ impl Counters {
         counters
     }
 
+    #[inline]
     pub(crate) fn pass(&mut self, now: Instant) {
+        // Many begin or end at once.
+        if self.since == Some(now) {
+            return;
+        }
         if self.under_way != 0 {
             let passed_ns = now.since(self.since.unwrap_or(now)).as_nanos();
             self.busy_ns += passed_ns;

@@ -1,5 +1,6 @@
 //! Requests on the way to one queue of a device.
 
+mod direct;
 mod recovery;
 mod under_way;
 mod wire;
@@ -15,6 +16,7 @@ use crate::counters::{Counters, Kind};
 use crate::limits::Limits;
 use crate::order::Order;
 use crate::request::{Completion, Failure, Keep, Operation, Request};
+use direct::Direct;
 use under_way::UnderWay;
 use wire::{Advance, Wire};
 
@@ -41,6 +43,8 @@ pub enum Admitted<K> {
 /// Requests on their way to one queue of a device; `K` is what comes with each.
 pub struct Queue<K, C> {
     wire: Wire<C>,
+    /// Transfers that the device has whole.
+    direct: Direct<K>,
     requests: Vec<Option<UnderWay<K>>>,
     free: Vec<u16>,
     /// Requests of which the device has not got all, first come first served.
@@ -52,6 +56,7 @@ impl<K: Keep, C: Channel> Queue<K, C> {
     /// Of a device with these limits, which were checked, whose completed writes `order` counts.
     pub fn new(channel: C, limits: Limits, order: Arc<Order>) -> Self {
         Self {
+            direct: Direct::new(channel.depth()),
             wire: Wire::new(channel, limits, order),
             requests: (0..REQUESTS_MAX).map(|_| None).collect(),
             free: (0..REQUESTS_MAX as u16).rev().collect(),
@@ -74,23 +79,36 @@ impl<K: Keep, C: Channel> Queue<K, C> {
     }
 
     /// Whether there is room for one more request.
+    #[inline]
     pub fn has_room(&self) -> bool {
-        !self.free.is_empty()
+        self.room() != 0
     }
 
     /// How many more requests there is room for.
     #[inline]
     pub fn room(&self) -> usize {
-        self.free.len()
+        // Each of them may have to become one of the others (Place).
+        self.free.len().saturating_sub(self.direct.count())
     }
 
     /// Takes a request and hands the device as much of it as that takes.
+    #[inline]
     pub fn submit(&mut self, request: Request<K>, now: Instant) -> Admitted<K> {
+        match self.send_direct(request, now) {
+            Ok(()) => Admitted::UnderWay,
+            Err(request) => self.admit(request, now),
+        }
+    }
+
+    fn admit(&mut self, request: Request<K>, now: Instant) -> Admitted<K> {
         if let Err(failure) = self.check(&request) {
             return ended(request, Err(failure), now);
         }
         if let Some(done) = self.nothing_to_do(&request) {
             return ended(request, Ok(done), now);
+        }
+        if !self.has_room() {
+            return Admitted::Full(request);
         }
         let Some(index) = self.free.pop() else {
             return Admitted::Full(request);
@@ -110,13 +128,16 @@ impl<K: Keep, C: Channel> Queue<K, C> {
     }
 
     /// Hands what has ended to `sink`, sends what waits, and asks for the next interrupt.
-    pub fn complete(&mut self, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
+    #[inline]
+    pub fn complete(&mut self, now: Instant, sink: &mut impl FnMut(Completion<K>)) {
         while !self.wire.is_broken {
             loop {
                 match self.wire.channel.complete() {
                     Ok(Some((tag, verdict))) => {
-                        if let Some(completion) = self.finish_command(tag, verdict, now) {
-                            sink(completion);
+                        let direct = self.end_direct(tag, verdict, now);
+                        match direct.or_else(|| self.finish_command(tag, verdict, now)) {
+                            Some(completion) => sink(completion),
+                            None => {}
                         }
                     }
                     Ok(None) => break,

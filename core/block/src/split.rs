@@ -22,6 +22,14 @@ pub struct Cursor {
 }
 
 impl Cursor {
+    /// All has been cut.
+    pub(crate) fn at_end(range: SectorRange) -> Self {
+        Self {
+            sectors: range.count,
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing has been cut.
     pub(crate) fn is_at_start(&self) -> bool {
         self.sectors == 0
@@ -29,6 +37,7 @@ impl Cursor {
 }
 
 /// Whether a transfer is one command as it is, as most are: one piece of memory that the limits allow.
+#[inline]
 pub(crate) fn is_one_command(limits: &Limits, range: SectorRange, spans: &[Span]) -> bool {
     let [span] = spans else {
         return false;

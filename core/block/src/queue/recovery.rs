@@ -14,7 +14,9 @@ impl<K: Keep, C: Channel> Queue<K, C> {
     /// request in time.
     pub fn is_stuck(&self, now: Instant) -> bool {
         let is_late = |way: &UnderWay<K>| way.deadline <= now;
-        self.wire.is_broken || self.requests.iter().flatten().any(is_late)
+        self.wire.is_broken
+            || self.requests.iter().flatten().any(is_late)
+            || self.direct.is_late(now)
     }
 
     /// Whether the device broke the rules: nothing ends any more until it was started anew.
@@ -24,17 +26,21 @@ impl<K: Keep, C: Channel> Queue<K, C> {
 
     /// Whether no request is on its way.
     pub fn is_idle(&self) -> bool {
-        self.free.len() == REQUESTS_MAX
+        self.room() == REQUESTS_MAX
     }
 
     /// What came with the requests that are on their way.
     pub fn keeps(&self) -> impl Iterator<Item = &K> {
-        self.requests.iter().flatten().map(|way| &way.request.keep)
+        let others = self.requests.iter().flatten();
+        self.direct
+            .keeps()
+            .chain(others.map(|way| &way.request.keep))
     }
 
     /// The device has been stopped, and touches no memory any more.
     pub fn stop(&mut self) {
         self.wire.stop();
+        self.settle_direct();
         self.waiting.clear();
         self.requests
             .iter_mut()
@@ -44,6 +50,7 @@ impl<K: Keep, C: Channel> Queue<K, C> {
 
     /// The device was started with a new channel: sends all again that was not tried too often.
     pub fn restart(&mut self, channel: C, now: Instant, sink: &mut dyn FnMut(Completion<K>)) {
+        self.direct = Direct::new(channel.depth());
         self.wire.restart(channel);
         for index in 0..REQUESTS_MAX as u16 {
             let way = self.requests.get_mut(usize::from(index));

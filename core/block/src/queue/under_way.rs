@@ -56,6 +56,15 @@ impl<K: Keep> UnderWay<K> {
         }
     }
 
+    /// One whose only command the device had when it was stopped.
+    pub(super) fn sent(request: Request<K>, begun: Instant) -> Self {
+        let cursor = Cursor::at_end(request.sectors);
+        Self {
+            cursor,
+            ..Self::new(request, begun)
+        }
+    }
+
     /// What the device is told: to force a write only where it can.
     pub(super) fn told_operation(&self, limits: &Limits) -> Operation {
         match (self.request.operation, limits.cache) {
@@ -79,12 +88,7 @@ impl<K: Keep> UnderWay<K> {
 
     /// A command ended.
     pub(super) fn note(&mut self, verdict: Verdict) {
-        let failure = match verdict {
-            Verdict::Done => return,
-            Verdict::Failed => Failure::Medium,
-            Verdict::Unsupported => Failure::Unsupported,
-        };
-        self.failure.get_or_insert(failure);
+        self.failure = self.failure.or(verdict.failure());
     }
 
     /// What is to be done when all that was sent is complete; `None` if it is over.

@@ -1,6 +1,6 @@
 //! A device that does not answer.
 
-use block::{Done, Durability, Failure, RETRIES_MAX, TIMEOUT};
+use block::{Done, Durability, Failure, Operation, REQUESTS_MAX, RETRIES_MAX, TIMEOUT};
 use models::for_each_seed;
 
 use crate::rig::{Rig, limits, range};
@@ -83,6 +83,34 @@ fn a_device_that_is_gone_fails_all_once() {
     }
     assert!(rig.ended.is_empty());
     assert_eq!(rig.memory.buffers(), 0);
+}
+
+#[test]
+fn a_queue_takes_no_more_than_it_can_send_again() {
+    let mut rig = Rig::new(limits(), 64);
+    let mut taken = 0;
+    loop {
+        let (durability, lens): (_, &[usize]) = match taken % 2 {
+            0 => (Durability::Volatile, &[4096]),
+            _ => (Durability::Forced, &[2048, 2048]),
+        };
+        let operation = Operation::Write(durability);
+        let request = rig.request(taken, operation, range(0, 8), lens, 7);
+        if !rig.submit(request) {
+            break;
+        }
+        taken += 1;
+    }
+    assert_eq!((taken as usize, rig.queue.room()), (REQUESTS_MAX, 0));
+    rig.stop_and_start();
+    assert_eq!(rig.queue.room(), 0);
+    rig.run(&mut |_| 0);
+    assert_eq!(
+        (rig.ended.len(), rig.queue.room()),
+        (REQUESTS_MAX, REQUESTS_MAX)
+    );
+    assert!(rig.ended.iter().all(|(_, result, _)| result.is_ok()));
+    assert!(rig.queue.is_idle());
 }
 
 #[test]

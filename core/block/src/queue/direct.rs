@@ -1,0 +1,177 @@
+//! Transfers that are one command as they are, as most are: the command's tag is all that they need.
+//!
+//! Nothing of them is cut, waits for a place, or is followed by a flush. What is kept is what a restart needs: a device
+//! that is stopped forgets them, and they become requests like others, to be sent again as those are. So a place among those
+//! is left free for each (**Place**).
+
+use alloc::boxed::Box;
+
+use super::*;
+use crate::channel::Command;
+use crate::order::Writing;
+use crate::request::{Done, Durability, SectorRange};
+use crate::split;
+
+/// A transfer that the device has, all of it.
+struct Transfer<K> {
+    operation: Operation,
+    sectors: SectorRange,
+    begun: Instant,
+    writing: Writing,
+    keep: K,
+}
+
+/// Those of one channel, by their commands' tags.
+pub(super) struct Direct<K> {
+    transfers: Box<[Option<Transfer<K>>]>,
+    count: usize,
+}
+
+impl<K> Direct<K> {
+    /// For commands with tags below `depth`.
+    pub(super) fn new(depth: u16) -> Self {
+        Self {
+            transfers: (0..depth).map(|_| None).collect(),
+            count: 0,
+        }
+    }
+
+    /// How many there are.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count
+    }
+
+    /// What came with them.
+    pub(super) fn keeps(&self) -> impl Iterator<Item = &K> {
+        self.transfers.iter().flatten().map(|one| &one.keep)
+    }
+
+    /// Whether one should have ended by now.
+    pub(super) fn is_late(&self, now: Instant) -> bool {
+        let is_late = |one: &Transfer<K>| one.begun + TIMEOUT <= now;
+        self.transfers.iter().flatten().any(is_late)
+    }
+
+    #[inline]
+    fn put(&mut self, tag: Tag, transfer: Transfer<K>) {
+        if let Some(place) = self.transfers.get_mut(usize::from(tag.0)) {
+            *place = Some(transfer);
+            self.count += 1;
+        }
+    }
+
+    #[inline]
+    fn take(&mut self, tag: Tag) -> Option<Transfer<K>> {
+        let transfer = self.transfers.get_mut(usize::from(tag.0))?.take()?;
+        self.count -= 1;
+        Some(transfer)
+    }
+}
+
+impl<K: Keep, C: Channel> Queue<K, C> {
+    /// Sends a transfer that is one command, if the device takes it; it comes back to be sent as others are.
+    #[inline]
+    pub(super) fn send_direct(
+        &mut self,
+        request: Request<K>,
+        now: Instant,
+    ) -> Result<(), Request<K>> {
+        if !self.is_direct(&request) {
+            return Err(request);
+        }
+        let writing = self.wire.order.write_begins();
+        let command = Command {
+            operation: request.operation,
+            sectors: request.sectors,
+            spans: request.keep.spans(),
+        };
+        let Ok(tag) = self.wire.channel.submit(&command) else {
+            return Err(request);
+        };
+        self.wire.commands += 1;
+        self.counters.begin(now);
+        let transfer = Transfer {
+            operation: request.operation,
+            sectors: request.sectors,
+            begun: now,
+            writing,
+            keep: request.keep,
+        };
+        self.direct.put(tag, transfer);
+        Ok(())
+    }
+
+    /// Whether it may be sent at once, as one command that nothing follows.
+    #[inline]
+    fn is_direct(&self, request: &Request<K>) -> bool {
+        let limits = &self.wire.limits;
+        let is_plain = match request.operation {
+            Operation::Read => true,
+            Operation::Write(Durability::Volatile) => !limits.is_read_only,
+            _ => false,
+        };
+        is_plain
+            && self.has_room()
+            && self.waiting.is_empty()
+            && !self.wire.is_broken
+            && split::is_one_command(limits, request.sectors, request.keep.spans())
+            && limits.check_range(request.sectors).is_ok()
+    }
+
+    /// The command of one has ended; nothing if it is that of another request.
+    #[inline]
+    pub(super) fn end_direct(
+        &mut self,
+        tag: Tag,
+        verdict: Verdict,
+        now: Instant,
+    ) -> Option<Completion<K>> {
+        let Transfer {
+            operation,
+            sectors,
+            begun,
+            writing,
+            keep,
+        } = self.direct.take(tag)?;
+        let kind = Kind::of(operation);
+        self.counters.end(kind, sectors.count, begun, now);
+        let result = match (verdict.failure(), operation) {
+            (None, Operation::Read) => Ok(Done::Read),
+            (None, _) => Ok(Done::Written(self.wire.order.write_completed(writing))),
+            (Some(failure), _) => {
+                self.counters.failed += 1;
+                Err(failure)
+            }
+        };
+        Some(Completion {
+            result,
+            operation,
+            sectors,
+            begun,
+            keep,
+        })
+    }
+
+    /// The device was stopped: they are requests like others.
+    pub(super) fn settle_direct(&mut self) {
+        for place in &mut self.direct.transfers {
+            let Some(transfer) = place.take() else {
+                continue;
+            };
+            // There is a place (Place).
+            let Some(index) = self.free.pop() else {
+                continue;
+            };
+            let request = Request {
+                operation: transfer.operation,
+                sectors: transfer.sectors,
+                keep: transfer.keep,
+            };
+            if let Some(place) = self.requests.get_mut(usize::from(index)) {
+                *place = Some(UnderWay::sent(request, transfer.begun));
+            }
+        }
+        self.direct.count = 0;
+    }
+}
