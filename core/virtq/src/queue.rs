@@ -1,11 +1,16 @@
 //! The queue: chains in, completions out, doorbells and interrupts only when needed.
 
+mod framed;
+
+use alloc::boxed::Box;
+
 use crate::layout::{
     Addresses, DESC_BYTES, DESC_INDIRECT, DESC_NEXT, DESC_WRITE, RING_QUIET, Rings, SIZE_MAX,
     SharedBuf, shared, write_descriptor,
 };
 use crate::shadow::{AddError, QueueError, Shadow, Token};
 use core::sync::atomic::{Ordering, fence};
+use framed::Frame;
 use hal::{DmaSource, HasDeviceAddr, Span};
 
 /// How a queue is to be made.
@@ -56,6 +61,8 @@ pub struct Queue {
     /// A table of `indirect_parts` descriptors for each possible head.
     tables: Option<SharedBuf>,
     indirect_parts: u16,
+    /// Of each possible head, if they were said.
+    frames: Box<[Frame]>,
     event_index: bool,
     broken: bool,
     /// The available index to come, as told to the device, and as of the last doorbell.
@@ -87,6 +94,7 @@ impl Queue {
             shadow: Shadow::new(config.size),
             tables,
             indirect_parts: config.indirect_parts,
+            frames: Box::default(),
             event_index: config.event_index,
             broken: false,
             added: 0,
@@ -142,6 +150,7 @@ impl Queue {
     /// Adds a chain of one part, as most are: as [`add`](Self::add), without a walk.
     #[inline]
     pub fn add_one(&mut self, part: Part) -> Result<Token, AddError> {
+        debug_assert!(self.frames.is_empty(), "all chains lie in tables (Framed)");
         if self.broken {
             return Err(AddError::Broken);
         }
@@ -158,6 +167,7 @@ impl Queue {
     /// [`publish`](Self::publish).
     #[inline]
     pub fn add(&mut self, parts: impl IntoIterator<Item = Part>) -> Result<Token, AddError> {
+        debug_assert!(self.frames.is_empty(), "all chains lie in tables (Framed)");
         if self.broken {
             return Err(AddError::Broken);
         }
@@ -196,8 +206,9 @@ impl Queue {
             return Err(AddError::Full);
         }
         let head = self.shadow.first_free();
+        self.forget_frame(head);
         let tables = self.tables.as_ref().ok_or(AddError::TooManyParts)?;
-        let base = usize::from(head) * usize::from(self.indirect_parts) * DESC_BYTES;
+        let base = self.table_at(head);
         let (mut count, mut room) = (0u16, 0u32);
         let mut parts = parts.into_iter();
         let mut part = parts.next().ok_or(AddError::Empty)?;

@@ -1,37 +1,36 @@
 //! One queue of the device.
 
-use alloc::boxed::Box;
-use alloc::vec;
-
 use block::{Broken, Channel, Command, Operation, SubmitError, Tag, Verdict};
 use virtio::Doorbell;
-use virtq::{AddError, Part, Queue};
+use virtq::{AddError, Part, Queue, Token};
 
-use crate::slots::{Around, Slots};
+use crate::slots::Slots;
 
-/// A queue with its slots.
+/// A queue with its slots. A command's tag is its chain's token, and so is its slot's number.
 pub(crate) struct BlkQueue {
     queue: Queue,
     doorbell: Doorbell,
     slots: Slots,
-    depth: u16,
-    /// The command of each chain in flight, by the queue's token.
-    tags: Box<[Option<Tag>]>,
 }
 
 impl BlkQueue {
-    pub(crate) fn new(queue: Queue, doorbell: Doorbell, slots: Slots, depth: u16) -> Self {
-        let tags = vec![None; usize::from(queue.size())].into_boxed_slice();
-        Self {
+    /// `slots` has one for each token; `None` if that is not so.
+    pub(crate) fn new(mut queue: Queue, doorbell: Doorbell, slots: Slots) -> Option<Self> {
+        if queue.indirect_parts() != 0 {
+            queue.set_frames(|token| {
+                let around = slots.place(token)?;
+                Some((Part::Read(around.header), Part::Write(around.status)))
+            })?;
+        }
+        Some(Self {
             queue,
             doorbell,
             slots,
-            depth,
-            tags,
-        }
+        })
     }
 
-    fn add(&mut self, command: &Command<'_>, around: &Around) -> Result<virtq::Token, AddError> {
+    #[inline]
+    fn add(&mut self, token: Token, command: &Command<'_>) -> Result<Token, AddError> {
         let is_read = command.operation == Operation::Read;
         let data = |span| {
             if is_read {
@@ -41,16 +40,13 @@ impl BlkQueue {
             }
         };
         // Most commands are these three parts.
-        if let ([span], None, 1..) = (command.spans, around.range, self.queue.indirect_parts()) {
-            let parts = [
-                Part::Read(around.header),
-                data(*span),
-                Part::Write(around.status),
-            ];
-            return self.queue.add_indirect(parts);
+        if let ([span], 1..) = (command.spans, self.queue.indirect_parts()) {
+            return self.queue.add_framed(data(*span));
         }
+        let around = self.slots.place(token).ok_or(AddError::Broken)?;
+        let range = around.range.filter(|_| has_range(command.operation));
         let parts = core::iter::once(Part::Read(around.header))
-            .chain(around.range.map(Part::Read))
+            .chain(range.map(Part::Read))
             .chain(command.spans.iter().copied().map(data))
             .chain(core::iter::once(Part::Write(around.status)));
         match self.queue.indirect_parts() {
@@ -60,31 +56,32 @@ impl BlkQueue {
     }
 }
 
+fn has_range(operation: Operation) -> bool {
+    matches!(
+        operation,
+        Operation::Discard | Operation::WriteZeroes { .. }
+    )
+}
+
 impl Channel for BlkQueue {
     fn depth(&self) -> u16 {
-        self.depth
+        self.queue.size()
     }
 
     fn submit(&mut self, command: &Command<'_>) -> Result<Tag, SubmitError> {
-        if self.queue.is_broken() {
-            return Err(SubmitError::Broken);
-        }
-        let (tag, around) = self.slots.fill(command).ok_or(SubmitError::Full)?;
-        match self.add(command, &around) {
-            Ok(token) => {
-                if let Some(place) = self.tags.get_mut(token.index()) {
-                    *place = Some(tag);
-                }
-                Ok(tag)
-            }
-            Err(error) => {
-                self.slots.give_back(tag);
-                Err(match error {
-                    AddError::Full => SubmitError::Full,
-                    AddError::Broken => SubmitError::Broken,
-                    AddError::Empty | AddError::TooManyParts => SubmitError::TooLarge,
-                })
-            }
+        let token = self
+            .queue
+            .next_token()
+            .ok_or(match self.queue.is_broken() {
+                true => SubmitError::Broken,
+                false => SubmitError::Full,
+            })?;
+        self.slots.fill(token, command);
+        match self.add(token, command) {
+            Ok(token) => Ok(Tag(token.index() as u16)),
+            Err(AddError::Full) => Err(SubmitError::Full),
+            Err(AddError::Broken) => Err(SubmitError::Broken),
+            Err(AddError::Empty | AddError::TooManyParts) => Err(SubmitError::TooLarge),
         }
     }
 
@@ -94,13 +91,13 @@ impl Channel for BlkQueue {
         }
     }
 
+    #[inline]
     fn complete(&mut self) -> Result<Option<(Tag, Verdict)>, Broken> {
         let Some(used) = self.queue.take().map_err(|_| Broken)? else {
             return Ok(None);
         };
-        let place = self.tags.get_mut(used.token.index());
-        let tag = place.and_then(Option::take).ok_or(Broken)?;
-        Ok(Some((tag, self.slots.end(tag))))
+        let verdict = self.slots.end(used.token);
+        Ok(Some((Tag(used.token.index() as u16), verdict)))
     }
 
     fn arm(&mut self) -> bool {

@@ -107,16 +107,12 @@ impl<M: DmaSource> VirtioBlk<M> {
         let (queue, doorbell) = self
             .transport
             .make_indirect_queue(&self.memory, shape, parts)?;
-        // Without tables a command takes three descriptors at least.
-        let depth = match parts {
-            0 => (queue.size() / 3).max(1),
-            _ => queue.size(),
-        };
         if parts == 0 && queue.size() < self.limits.segments_max + 2 {
             return Err(Error::NoQueue(index));
         }
-        let slots = Slots::new(&self.memory, depth).ok_or(Error::OutOfMemory)?;
-        Ok(Box::new(BlkQueue::new(queue, doorbell, slots, depth)))
+        let slots = Slots::new(&self.memory, queue.size()).ok_or(Error::OutOfMemory)?;
+        let queue = BlkQueue::new(queue, doorbell, slots).ok_or(Error::NoQueue(index))?;
+        Ok(Box::new(queue))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use alloc::vec::Vec;
 
-use block::{Command, Operation, Tag, Verdict};
+use block::{Command, Operation, Verdict};
 use hal::caching::WriteBack;
 use hal::owner::Shared;
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr, Span};
+use virtq::Token;
 
 /// Types of commands.
 const IN: u32 = 0;
@@ -30,10 +31,9 @@ const RANGE: usize = 16;
 const RANGE_BYTES: usize = 16;
 const STATUS: usize = 32;
 
-/// The slots of one queue.
+/// The slots of one queue, one for each token.
 pub(crate) struct Slots {
     memory: DmaBuf<WriteBack, Shared>,
-    free: Vec<u16>,
     /// Of each slot, with its range.
     places: Vec<Around>,
 }
@@ -54,17 +54,18 @@ impl Slots {
         let memory = memory.share();
         let places = (0..count).map(|slot| around(&memory, usize::from(slot) * SLOT_BYTES));
         let places = places.collect::<Option<_>>()?;
-        Some(Self {
-            memory,
-            free: (0..count).rev().collect(),
-            places,
-        })
+        Some(Self { memory, places })
     }
 
-    /// A slot filled for `command`; `None` if all are in use.
-    pub(crate) fn fill(&mut self, command: &Command<'_>) -> Option<(Tag, Around)> {
-        let tag = self.free.pop()?;
-        let at = usize::from(tag) * SLOT_BYTES;
+    /// Where a slot lies.
+    pub(crate) fn place(&self, token: Token) -> Option<&Around> {
+        self.places.get(token.index())
+    }
+
+    /// Fills the slot of the chain that will carry `command`.
+    #[inline]
+    pub(crate) fn fill(&self, token: Token, command: &Command<'_>) {
+        let at = token.index() * SLOT_BYTES;
         let (kind, flags) = match command.operation {
             Operation::Read => (IN, None),
             Operation::Write(_) => (OUT, None),
@@ -88,28 +89,17 @@ impl Slots {
             self.memory.write_u32(at + RANGE + 12, flags);
         }
         self.memory.write_u16(at + STATUS, SILENCE);
-        let place = *self.places.get(usize::from(tag))?;
-        let range = place.range.filter(|_| flags.is_some());
-        Some((Tag(tag), Around { range, ..place }))
     }
 
     /// The command has ended: what the device said, whatever that is.
-    pub(crate) fn end(&mut self, tag: Tag) -> Verdict {
-        let status = self
-            .memory
-            .read_u16(usize::from(tag.0) * SLOT_BYTES + STATUS)
-            & 0xff;
-        self.give_back(tag);
-        match status {
+    #[inline]
+    pub(crate) fn end(&self, token: Token) -> Verdict {
+        let status = self.memory.read_u16(token.index() * SLOT_BYTES + STATUS);
+        match status & 0xff {
             OK => Verdict::Done,
             UNSUPPORTED => Verdict::Unsupported,
             _ => Verdict::Failed,
         }
-    }
-
-    /// The command was not sent.
-    pub(crate) fn give_back(&mut self, tag: Tag) {
-        self.free.push(tag.0);
     }
 
     /// The device has been stopped.

@@ -63,6 +63,55 @@ fn an_indirect_chain_takes_one_descriptor() {
 }
 
 #[test]
+fn a_framed_chain_has_its_tokens_ends_whatever_its_table_held_before() {
+    let (mut queue, mut device, data) = pair(true);
+    let ends = |token: Token| {
+        let at = 64 * token.index();
+        Some((
+            Part::Read(span(&data, at, 16)),
+            Part::Write(span(&data, at + 16, 1)),
+        ))
+    };
+    queue.set_frames(ends).unwrap();
+    let part = Part::Write(span(&data, 1024, 512));
+    for round in 0..4 * usize::from(SIZE) {
+        let next = queue.next_token().unwrap();
+        let token = match round % 3 {
+            0 => queue.add_indirect([Part::Read(span(&data, 0, 7)); 4]),
+            _ => queue.add_framed(part),
+        };
+        assert_eq!(token, Ok(next));
+        let _ = queue.publish();
+        device.fetch();
+        let chain = device.pending.pop_front().unwrap();
+        if round % 3 != 0 {
+            let (first, last) = ends(next).unwrap();
+            let told: Vec<_> = [first, part, last]
+                .map(|part| match part {
+                    Part::Read(span) | Part::Write(span) => (span.addr().0, span.len()),
+                })
+                .into();
+            let seen = chain.parts.iter().map(|part| (part.addr, part.len));
+            assert_eq!(seen.collect::<Vec<_>>(), told);
+            assert_eq!(chain.writable(), 513);
+        }
+        device.complete(u32::from(chain.head), 0);
+        assert_eq!(queue.take().unwrap().map(|used| used.token), Some(next));
+    }
+}
+
+#[test]
+fn a_full_queue_has_no_next_token() {
+    let (mut queue, _, data) = pair(true);
+    let part = Part::Read(span(&data, 0, 1));
+    for _ in 0..SIZE {
+        queue.add_indirect([part]).unwrap();
+    }
+    assert_eq!(queue.next_token(), None);
+    assert_eq!(queue.add_framed(part), Err(AddError::Full));
+}
+
+#[test]
 fn a_full_queue_refuses_and_keeps_what_it_has() {
     let (mut queue, mut device, data) = pair(true);
     let part = Part::Read(span(&data, 0, 1));
