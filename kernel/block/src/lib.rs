@@ -74,9 +74,8 @@ pub fn init() {
     vfs::devices::open_disks_by(file::open);
     let work = Work {
         run: complete_all,
-        poll: || false,
         // An end raises an interrupt as soon as a command is sent.
-        prepare_idle: || true,
+        look: None,
     };
     register_softirq(Softirq::Block, work);
 }

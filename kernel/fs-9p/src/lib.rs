@@ -54,8 +54,8 @@ pub fn attach(channel: Box<dyn Channel + Send>) {
         Softirq::Volume,
         Work {
             run: complete_all,
-            poll: || false,
-            prepare_idle,
+            // Replies raise an interrupt as soon as a request is sent.
+            look: None,
         },
     );
 }
@@ -84,11 +84,6 @@ pub fn figures(text: &mut Text) -> fmt::Result {
 
 fn complete_all() {
     links().iter().for_each(|link| link.complete());
-}
-
-/// Replies raise an interrupt as soon as a request is sent, so a CPU may always halt.
-fn prepare_idle() -> bool {
-    true
 }
 
 /// The options of mount(2); the volume decides all of it.

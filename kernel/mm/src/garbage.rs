@@ -80,8 +80,7 @@ impl Heap {
 pub fn init() {
     let work = Work {
         run: give_back,
-        poll: || false,
-        prepare_idle: || true,
+        look: None,
     };
     register_softirq(Softirq::Garbage, work);
 }

@@ -76,6 +76,12 @@ pub(crate) fn has_ready(cpu: CpuId) -> bool {
     DISPATCHER.ready(cpu) != 0
 }
 
+/// Whether a thread waits for this CPU, or a real-time thread anywhere.
+#[inline]
+pub(crate) fn is_wanted(cpu: CpuId) -> bool {
+    has_ready(cpu) || DISPATCHER.has_realtime()
+}
+
 /// The next thread for this CPU.
 #[inline]
 pub(crate) fn next() -> Option<Arc<Entity>> {

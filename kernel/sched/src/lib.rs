@@ -56,8 +56,8 @@ pub use quiescent::wait_for_grace_period;
 pub use resched::resched_point;
 pub use runnable::{Calls, Runnable};
 pub use softirq::{
-    Softirq, Work, forget_rest, raise, raise_by_rest, raise_numbered, raise_on, register_softirq,
-    run_softirqs,
+    Look, Softirq, Work, forget_rest, raise, raise_by_rest, raise_numbered, raise_on,
+    register_softirq, run_softirqs,
 };
 pub use switch::{exit, finish_switch, park_until, run, switch_count, switches_of, yield_now};
 pub use tick::init;

@@ -58,9 +58,16 @@ const _: () = assert!(COUNT == SOFTIRQS, "each source is a cause");
 pub struct Work {
     /// Does a bounded batch; it raises itself again if more is left.
     pub run: fn(),
-    /// A look before a halt, without a doorbell: true if there is work, which is raised.
+    /// For a source that does not raise an interrupt, or itself, for all that comes.
+    pub look: Option<Look>,
+}
+
+/// How a source is looked at before a halt.
+#[derive(Clone, Copy)]
+pub struct Look {
+    /// Without a doorbell: true if there is work, which is raised.
     pub poll: fn() -> bool,
-    /// Arms the doorbell before a halt: false if there is work already.
+    /// Arms the doorbell: false if there is work already.
     pub prepare_idle: fn() -> bool,
 }
 
@@ -71,9 +78,27 @@ static PENDING: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 /// What is to run before the CPU halts, or at its next sample.
 static BY_REST: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 
+/// Those that are looked at, by their bits: most halts have few to look at.
+static LOOKED_AT: AtomicU32 = AtomicU32::new(0);
+
 /// Says what `source` does; once at boot.
 pub fn register_softirq(source: Softirq, work: Work) {
-    SOURCES[source as usize].call_once(|| work);
+    let work = SOURCES[source as usize].call_once(|| work);
+    if work.look.is_some() {
+        LOOKED_AT.fetch_or(1 << source as u32, Ordering::Release);
+    }
+}
+
+/// The looks of all that are looked at.
+#[inline]
+fn looks() -> impl Iterator<Item = Look> {
+    let mut bits = LOOKED_AT.load(Ordering::Acquire);
+    core::iter::from_fn(move || {
+        let work = SOURCES.get(bits.trailing_zeros() as usize)?;
+        bits &= bits - 1;
+        Some(work.get()?.look)
+    })
+    .flatten()
 }
 
 /// An interrupt handler, whose argument is the number of the source (`source as usize`).
@@ -148,18 +173,12 @@ pub fn run_softirqs() -> bool {
 
 /// Looks at all sources that can be looked at: true if there is work on this CPU.
 pub(crate) fn poll() -> bool {
-    let found = SOURCES
-        .iter()
-        .filter_map(Once::get)
-        .any(|work| (work.poll)());
+    let found = looks().any(|look| (look.poll)());
     found || PENDING.get().load(Ordering::Relaxed) != 0
 }
 
 /// Arms all doorbells: true if the CPU may halt.
 pub(crate) fn prepare_idle() -> bool {
-    let quiet = SOURCES
-        .iter()
-        .filter_map(Once::get)
-        .all(|work| (work.prepare_idle)());
+    let quiet = looks().all(|look| (look.prepare_idle)());
     quiet && PENDING.get().load(Ordering::Relaxed) == 0
 }

@@ -82,6 +82,10 @@ fn wait_for_end(me: &Entity, deadline: Instant) -> End {
     let cpu = mach::cpu::id();
     let mut has_space = true;
     let end = loop {
+        // Who has something to do itself takes nothing from other CPUs.
+        if me.state.is_awakened() && !dispatcher::is_wanted(cpu) {
+            break End::Woken;
+        }
         if let Some(next) = next() {
             break End::Next(next);
         }

@@ -25,8 +25,7 @@ pub fn init() {
         Softirq::Timer,
         Work {
             run: run_expired,
-            poll: || false,
-            prepare_idle: || true,
+            look: None,
         },
     );
     mach::time::on_deadline(|| raise(Softirq::Timer));

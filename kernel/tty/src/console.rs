@@ -95,8 +95,7 @@ pub fn init(host: Host) {
         Softirq::Console,
         Work {
             run: take_input,
-            poll: || false,
-            prepare_idle: || true,
+            look: None,
         },
     );
     mach::console::on_input(|| raise(Softirq::Console));

@@ -20,7 +20,7 @@ use base::{CpuSet, Duration, Instant};
 use inet::{Env, Stack};
 use link::round::{self, Runner};
 use mbuf::RxFrame;
-use sched::{Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
+use sched::{Look, Softirq, Work, forget_rest, halt_poll, raise, raise_by_rest, register_softirq};
 
 use super::pair::Pair;
 use super::{alarm, batch_end, inbox, ring, runners};
@@ -60,8 +60,7 @@ pub(crate) fn init() {
         Softirq::Net,
         Work {
             run: poll_batch,
-            poll,
-            prepare_idle,
+            look: Some(Look { poll, prepare_idle }),
         },
     );
 }

@@ -152,8 +152,8 @@ impl Queue {
 pub fn init() {
     let work = Work {
         run: send_due,
-        poll: || false,
-        prepare_idle: || QUEUE.lock().first.is_none(),
+        // Who queues raises.
+        look: None,
     };
     register_softirq(Softirq::AsyncIo, work);
 }
