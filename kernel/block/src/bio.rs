@@ -47,7 +47,7 @@ pub(crate) enum End {
 pub(crate) struct Bio {
     spans: Vec<Span>,
     pages: Vec<Pinned<()>>,
-    /// Pages that somebody keeps for many requests: these, or the part of one that `spans` has.
+    /// Pages that somebody keeps for many requests, these of them; what lies in one page stands in `spans`.
     pub lent: Option<(Arc<LentPages>, Range<usize>)>,
     /// Memory of the device's, from which or to which is copied.
     pub copied: Option<DmaBuf<WriteBack, Device>>,
@@ -132,7 +132,8 @@ impl Keep for Box<Bio> {
     }
 }
 
-/// Who hears of the ends of its requests.
+/// Who hears of the ends of its requests. The pages that it lends for one are there for as long as it is: a request
+/// counts its taker, and not the pages.
 pub trait Taker: Send + Sync {
     /// A request has ended, and what it needed is there for the next. It must not block, nor hand another in.
     fn ended(self: Arc<Self>, tag: [u64; 2], result: Result<()>, parcel: Parcel);
@@ -152,14 +153,12 @@ impl Parcel {
     /// These bytes, which [`one_request`] says, are the request's memory.
     #[inline]
     pub(crate) fn lend(&mut self, pages: &Arc<LentPages>, bytes: &Range<u64>) -> Option<()> {
-        let whole = PAGE_BYTES as u64;
-        let range = match (bytes.start | bytes.end) % whole {
-            0 => (bytes.start / whole) as usize..(bytes.end / whole) as usize,
-            _ => {
-                self.0.spans.push(pages.part(bytes)?);
-                0..0
-            }
-        };
+        let page = PAGE_BYTES as u64;
+        if bytes.end - bytes.start <= page - bytes.start % page {
+            self.0.spans.push(pages.part(bytes)?);
+            return Some(());
+        }
+        let range = (bytes.start / page) as usize..(bytes.end / page) as usize;
         self.0.lent = Some((pages.clone(), range));
         Some(())
     }
@@ -193,6 +192,7 @@ impl Pool {
     }
 
     /// A request is over: who waits for it is told.
+    #[inline]
     pub(crate) fn hand_out(&self, completion: Completion<Box<Bio>>) {
         let Completion {
             result,

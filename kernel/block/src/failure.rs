@@ -16,6 +16,7 @@ pub(crate) fn error_of(failure: Failure) -> Error {
 }
 
 /// Whether it succeeded; what a write is worth is fsync(2)'s matter.
+#[inline]
 pub(crate) fn settle(result: core::result::Result<Done, Failure>) -> Result<()> {
     if let Done::Written(written) = result.map_err(error_of)? {
         written.leave_volatile();

@@ -46,6 +46,7 @@ impl LentPages {
     }
 
     /// Bytes of one page.
+    #[inline]
     pub(crate) fn part(&self, bytes: &Range<u64>) -> Option<Span> {
         let page = self.spans.get(bytes.start as usize / PAGE_BYTES)?;
         let offset = bytes.start as usize % PAGE_BYTES;

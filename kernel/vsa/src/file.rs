@@ -107,16 +107,16 @@ impl AreaFile {
         Ok(0)
     }
 
-    /// Rings the bell, then waits until a completion is there, for so many nanoseconds at most.
+    /// Rings the bell, then waits until a completion is there, for so many nanoseconds at most; `u64::MAX` is for ever.
     fn bell_and_wait(&self, nanos: u64) -> Result<usize> {
         let ring = self.ring()?;
         ring.bell()?;
-        let now = mach::time::now().as_nanos();
-        let end = Instant::from_nanos(now.saturating_add(nanos));
-        let has_some = || (!ring.ready().is_empty()).then_some(());
+        let end = match nanos {
+            u64::MAX => Instant::NEVER,
+            nanos => Instant::from_nanos(mach::time::now().as_nanos().saturating_add(nanos)),
+        };
         let how = Wait::INTERRUPTIBLE.until(end).expire_as(Error::TimedOut);
-        self.pollee.queue.wait(how, has_some)?;
-        Ok(0)
+        ring.wait(how).map(|()| 0)
     }
 
     fn renew(&self, at: u64) -> Result<usize> {

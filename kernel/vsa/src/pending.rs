@@ -11,22 +11,10 @@ use mach::sync::Spin;
 use sched::{Softirq, raise};
 use sync::{Error, Result};
 
-/// What a turn has left.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Turn {
-    /// Nothing, or the end of a request leads to it.
-    Done,
-    /// There is more, and nobody else will look.
-    More,
-}
-
 /// A ring as the list sees it.
 pub trait Served: Send + Sync {
-    /// Has a turn; it is not in the list any more.
-    fn go_on(&self) -> Turn;
-
-    /// Puts itself into the list, unless it is there.
-    fn pend(&self);
+    /// Has a turn; it is not in the list any more, and puts itself there if there is more.
+    fn go_on(self: Arc<Self>);
 }
 
 /// Rings of the machine.
@@ -72,6 +60,12 @@ pub fn push(ring: Arc<dyn Served>) {
     PENDING.lock().rings.push_back(ring);
 }
 
+/// The same where nothing that ends leads to the list.
+pub fn push_and_raise(ring: Arc<dyn Served>) {
+    push(ring);
+    raise(Softirq::Block);
+}
+
 /// Serves the rings that stand in the list now, each once.
 pub fn go_on() {
     let count = PENDING.lock().rings.len();
@@ -79,9 +73,6 @@ pub fn go_on() {
         let Some(ring) = PENDING.lock().rings.pop_front() else {
             return;
         };
-        if ring.go_on() == Turn::More {
-            ring.pend();
-            raise(Softirq::Block);
-        }
+        ring.go_on();
     }
 }

@@ -68,6 +68,8 @@ impl Taker {
 pub struct Completer {
     size: RingSize,
     tail: u32,
+    /// The tail that the program was shown.
+    shown: u32,
     reserved: u32,
 }
 
@@ -77,6 +79,7 @@ impl Completer {
         Self {
             size,
             tail: 0,
+            shown: 0,
             reserved: 0,
         }
     }
@@ -104,7 +107,7 @@ impl Completer {
         self.reserved
     }
 
-    /// Puts a completion, whose place was reserved.
+    /// Puts a completion, whose place was reserved; the program sees it when it is shown.
     #[inline]
     pub fn put(&mut self, memory: &impl SharedMemory, cookie: u64, outcome: Outcome) {
         memory.write(
@@ -113,13 +116,23 @@ impl Completer {
         );
         self.tail = self.tail.wrapping_add(1);
         self.release(1);
-        memory.store(WORDS.completion_tail, self.tail);
     }
 
-    /// How many completions the program has not taken.
+    /// Shows the program what was put; how many completions.
+    #[inline]
+    pub fn show(&mut self, memory: &impl SharedMemory) -> u32 {
+        let count = self.tail.wrapping_sub(self.shown);
+        if count != 0 {
+            self.shown = self.tail;
+            memory.store(WORDS.completion_tail, self.tail);
+        }
+        count
+    }
+
+    /// How many completions the program was shown and has not taken.
     pub fn filled(&self, memory: &impl SharedMemory) -> Result<u32, Nonsense> {
         self.size
-            .filled(memory.load(WORDS.completion_head), self.tail)
+            .filled(memory.load(WORDS.completion_head), self.shown)
     }
 
     /// Whether the program wants its bell for what was put.

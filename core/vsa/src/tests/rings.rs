@@ -70,6 +70,9 @@ fn what_is_submitted_is_completed_once_and_in_the_rings_bounds() {
                         let cookie = under_way.swap_remove(random.below(under_way.len()));
                         completer.put(&&memory, cookie, Outcome::Revoked);
                     }
+                    if random.below(2u32) == 0 {
+                        completer.show(&&memory);
+                    }
                     while random.below(2u32) == 0
                         && let Some((cookie, outcome)) = program.pop()
                     {
@@ -117,6 +120,9 @@ fn whoever_sleeps_hears_of_what_came_before_it_said_so() {
     assert!(program.arm());
     assert_eq!(completer.reserve(&&memory, 9), Ok(4));
     completer.put(&&memory, 1, Outcome::Done);
+    assert_eq!(completer.filled(&&memory), Ok(0), "it was not shown");
+    assert_eq!(completer.show(&&memory), 1);
+    assert_eq!(completer.show(&&memory), 0, "it was told already");
     assert!(completer.program_sleeps(&&memory));
     assert!(!program.arm(), "a completion is there");
     program.disarm();

@@ -1,0 +1,133 @@
+//! Ends of requests become completions.
+//!
+//! They are put where the end is told, under the lock of a disk's queue, and shown to the program together when
+//! the ring goes on: one index for all that an interrupt has brought.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::sync::atomic::Ordering;
+
+use kernel_block::lent::{self, Parcel};
+use mach::mem::fallible::TryGrow;
+use sync::poll::Events;
+use sync::{Error, Result};
+use vsa::ring::{Completer, Outcome, RingSize};
+
+use super::Ring;
+use super::waiting::Waiter;
+use crate::pending;
+
+/// The tag of a request that is all of its submission.
+pub(super) const WHOLE: u64 = u64::MAX;
+
+pub(super) struct Putting {
+    pub completer: Completer,
+    pub idle: Vec<Parcel>,
+    /// Submissions that became several requests.
+    split: Vec<Split>,
+    pub waiter: Waiter,
+}
+
+/// A submission that became several requests.
+struct Split {
+    left: usize,
+    outcome: Outcome,
+}
+
+impl Putting {
+    /// With so many parcels.
+    ///
+    /// Errors: `OutOfMemory`.
+    pub(super) fn new(size: RingSize, parcels: usize) -> Result<Self> {
+        let (mut idle, mut split) = (Vec::new(), Vec::new());
+        idle.make_room(parcels)?;
+        split.make_room(size.entries() as usize)?;
+        for _ in 0..parcels {
+            idle.push(Parcel::new()?);
+        }
+        for _ in 0..size.entries() {
+            split.push(Split {
+                left: 0,
+                outcome: Outcome::Done,
+            });
+        }
+        Ok(Self {
+            completer: Completer::new(size),
+            idle,
+            split,
+            waiter: Waiter::default(),
+        })
+    }
+
+    /// The tag of a submission's requests, which are so many.
+    pub(super) fn split(&mut self, parts: usize) -> u64 {
+        // There are as many as submissions under way.
+        let mut places = self.split.iter_mut().enumerate();
+        let free = places.find(|(_, split)| split.left == 0);
+        free.map_or(WHOLE, |(slot, split)| {
+            *split = Split {
+                left: parts,
+                outcome: Outcome::Done,
+            };
+            slot as u64
+        })
+    }
+
+    /// How the submission ended, if this was the last of its requests.
+    #[inline]
+    fn settle(&mut self, slot: u64, outcome: Outcome) -> Option<Outcome> {
+        let Some(split) = self.split.get_mut(slot as usize) else {
+            return Some(outcome);
+        };
+        if split.outcome == Outcome::Done {
+            split.outcome = outcome;
+        }
+        split.left -= 1;
+        (split.left == 0).then_some(split.outcome)
+    }
+}
+
+impl Ring {
+    /// Shows the program what was put, and wakes it if it waits for that.
+    pub(super) fn show(&self) {
+        let (count, is_awaited, waiter) = {
+            let mut putting = self.putting.lock();
+            let count = putting.completer.show(&*self.memory);
+            if count == 0 {
+                return;
+            }
+            let is_awaited = putting.completer.program_sleeps(&*self.memory);
+            (count, is_awaited, putting.waiter.take())
+        };
+        self.area.count_out(count as usize);
+        if let Some(thread) = waiter {
+            sched::wake(&thread);
+        }
+        if is_awaited {
+            self.pollee.notify(Events::READABLE);
+        }
+    }
+}
+
+impl lent::Taker for Ring {
+    #[inline]
+    fn ended(self: Arc<Self>, [cookie, slot]: [u64; 2], result: Result<()>, parcel: Parcel) {
+        let outcome = match result {
+            Ok(()) => Outcome::Done,
+            Err(Error::Unsupported) => Outcome::Unknown,
+            Err(_) => Outcome::Failed,
+        };
+        {
+            let mut putting = self.putting.lock();
+            putting.idle.push(parcel);
+            let Some(outcome) = putting.settle(slot, outcome) else {
+                return;
+            };
+            putting.completer.put(&*self.memory, cookie, outcome);
+        }
+        if !self.is_pending.load(Ordering::Relaxed) && !self.is_pending.swap(true, Ordering::AcqRel)
+        {
+            pending::push(self);
+        }
+    }
+}

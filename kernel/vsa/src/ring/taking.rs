@@ -1,0 +1,191 @@
+//! Submissions become requests.
+//!
+//! A turn takes what the program has shown, up to [`TURN`], under one lock of the disk's queue, and shows the device all of it
+//! at once. Each submission is copied, and the copy is checked and translated.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::result::Result as CoreResult;
+use core::sync::atomic::Ordering;
+
+use kernel_block::lent::{Batch, LentPages, Order, Parcel};
+use vsa::Map;
+use vsa::ring::{Checked, Nonsense, Outcome, Submission, Taker};
+
+use super::Ring;
+use super::parts::{Part, Parts, operation_of};
+use super::putting::WHOLE;
+use crate::pending::{self, Served};
+
+/// Submissions of one turn.
+const TURN: u32 = 64;
+
+pub(super) struct Taking {
+    pub taker: Taker,
+    /// Nothing once the area was made smaller or taken away.
+    pub map: Option<Arc<Map>>,
+    pub spare: Vec<Parcel>,
+    pub is_awake: bool,
+}
+
+/// What a turn has left.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Turn {
+    /// Nothing, or the end of a request leads to it.
+    Done,
+    /// There is more, and nobody else will look.
+    More,
+}
+
+impl Ring {
+    /// Takes a turn's submissions, and shows what has ended by itself.
+    pub(super) fn serve(self: &Arc<Self>) {
+        if self.is_broken.load(Ordering::Relaxed) {
+            return;
+        }
+        let turn = self.take_turn(&mut self.taking.lock());
+        match turn {
+            Ok(Turn::Done) => {}
+            Ok(Turn::More) => self.pend(),
+            Err(Nonsense) => self.break_off(),
+        }
+    }
+
+    /// Has another turn, whoever else has one first.
+    fn pend(self: &Arc<Self>) {
+        if !self.is_pending.swap(true, Ordering::AcqRel) {
+            pending::push_and_raise(self.clone());
+        }
+    }
+
+    fn take_turn(self: &Arc<Self>, taking: &mut Taking) -> CoreResult<Turn, Nonsense> {
+        let filled = taking.taker.filled(&*self.memory)?;
+        let count = match filled {
+            0 => 0,
+            _ => {
+                let mut putting = self.putting.lock();
+                putting.completer.reserve(&*self.memory, filled.min(TURN))?
+            }
+        };
+        let taken = match count {
+            0 => 0,
+            _ => self.take_some(taking, count),
+        };
+        let under_way = self.putting.lock().completer.reserved();
+        if under_way != 0 {
+            return Ok(Turn::Done);
+        }
+        // Nothing is under way. Without room for completions it is the program's turn, without room at the disk that of others.
+        taking.is_awake = false;
+        let is_stuck = filled != 0 && taken == 0;
+        match taking.taker.sleep(&*self.memory) && !is_stuck {
+            true => Ok(Turn::More),
+            false => Ok(Turn::Done),
+        }
+    }
+
+    /// Takes so many submissions, whose completions have their places, unless the disk has no room.
+    fn take_some(self: &Arc<Self>, taking: &mut Taking, count: u32) -> u32 {
+        if !taking.is_awake {
+            taking.is_awake = true;
+            taking.taker.wake(&*self.memory);
+        }
+        self.area.count_in(count as usize);
+        let taken = self.area.store.batch(|batch| {
+            let mut taken = 0;
+            while taken != count && self.begin(taking, batch) {
+                taking.taker.take();
+                taken += 1;
+            }
+            taken
+        });
+        taking.taker.show(&*self.memory);
+        if taken != count {
+            self.putting.lock().completer.release(count - taken);
+            self.area.count_out((count - taken) as usize);
+            // Others' requests fill the disk's queue; their ends make room.
+            if !self.is_pending.swap(true, Ordering::AcqRel) {
+                pending::push(self.clone());
+            }
+        }
+        taken
+    }
+
+    /// Begins what the next submission asks for, or refuses it; false if there is no room for it.
+    #[inline]
+    fn begin(self: &Arc<Self>, taking: &mut Taking, batch: &mut Batch<'_>) -> bool {
+        let bytes = taking.taker.peek(&*self.memory);
+        let Taking { map, spare, .. } = taking;
+        let pages = self.pages.get().map(|(pages, _)| pages);
+        let checked = Submission::decode(&bytes).and_then(|asked| {
+            let map = map.as_ref().ok_or((Outcome::Revoked, asked.cookie))?;
+            let shared = pages.map_or(0, |pages| pages.bytes());
+            let checked = asked.check(map, self.block_bytes, shared);
+            checked.map_err(|outcome| (outcome, asked.cookie))
+        });
+        match checked {
+            Ok(checked) => self.hand_in(&checked, pages, spare, batch),
+            Err((outcome, cookie)) => {
+                let mut putting = self.putting.lock();
+                putting.completer.put(&*self.memory, cookie, outcome);
+                true
+            }
+        }
+    }
+
+    #[inline]
+    fn hand_in(
+        self: &Arc<Self>,
+        checked: &Checked<'_>,
+        pages: Option<&Arc<LentPages>>,
+        spare: &mut Vec<Parcel>,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        let parts = Parts::of(checked, self.block_bytes);
+        let whole = parts.clone().next();
+        let is_whole = |part: &Part| !part.memory.is_empty() && part.memory == checked.memory;
+        let count = match &whole {
+            Some(part) if is_whole(part) => 1,
+            _ => parts.count_all(),
+        };
+        if spare.len() < count {
+            spare.append(&mut self.putting.lock().idle);
+        }
+        if spare.len() < count || batch.room() < count {
+            return false;
+        }
+        let slot = match count {
+            1 => WHOLE,
+            _ => self.putting.lock().split(count),
+        };
+        let mut submit = |part: Part| {
+            let Some(parcel) = spare.pop() else {
+                return;
+            };
+            let pages = pages.filter(|_| !part.memory.is_empty());
+            let order = Order {
+                operation: operation_of(checked.operation),
+                bytes: part.bytes,
+                memory: pages.map(|pages| (pages, part.memory)),
+                taker: self.clone(),
+                tag: [checked.cookie, slot],
+            };
+            batch.submit(order, parcel);
+        };
+        match (count, whole) {
+            (1, Some(part)) => submit(part),
+            (_, Some(_)) => parts.for_each(submit),
+            // A flush.
+            (_, None) => submit(Part::NOTHING),
+        }
+        true
+    }
+}
+
+impl Served for Ring {
+    fn go_on(self: Arc<Self>) {
+        self.is_pending.store(false, Ordering::Release);
+        self.serve();
+        self.show();
+    }
+}
