@@ -84,8 +84,11 @@ fn main() -> Result<(), Box<dyn Error>> {
             load.submit(buffer);
             (count, under_way) = (count - 1, under_way + 1);
         }
-        load.area.kick();
         let least = batch.min(under_way);
+        // Where all is waited for, the wait hands it over.
+        if under_way > least {
+            load.area.kick();
+        }
         load.take(least, &mut buffers)?;
         under_way -= least;
     }

@@ -169,7 +169,8 @@ impl AreaQueue {
         self.refused.is_empty() && self.ring.arm()
     }
 
-    /// Waits until a completion is there, or for so long; a signal ends the wait.
+    /// Shows the kernel what was submitted and waits until a completion is there, or for so long, all in one call; a signal
+    /// ends the wait.
     ///
     /// Errors: the area was taken away, or the ring is not used any more.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {

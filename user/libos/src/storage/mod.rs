@@ -106,7 +106,8 @@ pub trait BlockQueue {
     /// Takes a completion, if one is there.
     fn poll(&mut self) -> Option<Completion>;
 
-    /// Waits until a completion is there, or for so long; a signal ends the wait. It may come back without.
+    /// Hands over what was submitted, as [`kick`](Self::kick) does, and waits until a completion is there, or for so long; a
+    /// signal ends the wait. It may come back without. Who has nothing to do meanwhile saves the call that a kick may be.
     ///
     /// Errors: the blocks were taken away for good, and nothing is under way.
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()>;

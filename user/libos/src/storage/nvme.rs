@@ -307,6 +307,7 @@ impl BlockQueue for NvmeQueue {
         if is_over {
             return Err(io::ErrorKind::NotConnected.into());
         }
+        self.kick();
         if !self.arm() {
             return Ok(());
         }

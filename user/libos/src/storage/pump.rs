@@ -354,7 +354,6 @@ impl Pump {
         loop {
             if let Some(unsent) = request.take() {
                 request = self.queue.submit(unsent).err();
-                self.queue.kick();
             }
             while let Some(completion) = self.queue.poll() {
                 if completion.cookie != OWN {
