@@ -36,6 +36,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
+    #[inline]
     pub(super) fn of(checked: &Checked<'a>, block_bytes: u32) -> Self {
         Self {
             pieces: checked.pieces.clone(),
@@ -43,6 +44,14 @@ impl<'a> Parts<'a> {
             bytes: 0..0,
             memory: checked.memory.clone(),
         }
+    }
+
+    /// The only one, if it is a transfer.
+    #[inline]
+    pub(super) fn whole(&self) -> Option<Part> {
+        let part = self.clone().next()?;
+        let is_whole = !part.memory.is_empty() && part.memory == self.memory;
+        is_whole.then_some(part)
     }
 
     /// How many there are; a flush is one without bytes.

@@ -142,12 +142,35 @@ impl Ring {
         batch: &mut Batch<'_>,
     ) -> bool {
         let parts = Parts::of(checked, self.block_bytes);
-        let whole = parts.clone().next();
-        let is_whole = |part: &Part| !part.memory.is_empty() && part.memory == checked.memory;
-        let count = match &whole {
-            Some(part) if is_whole(part) => 1,
-            _ => parts.count_all(),
-        };
+        match parts.whole() {
+            Some(part) => {
+                if spare.is_empty() {
+                    spare.append(&mut self.putting.lock().idle);
+                }
+                if batch.room() == 0 {
+                    return false;
+                }
+                let Some(parcel) = spare.pop() else {
+                    return false;
+                };
+                batch.submit(self.order(checked, part, pages, WHOLE), parcel);
+                true
+            }
+            None => self.hand_in_parts(checked, parts, pages, spare, batch),
+        }
+    }
+
+    /// What is not one transfer: it becomes several requests, or one that moves no memory.
+    #[cold]
+    fn hand_in_parts(
+        self: &Arc<Self>,
+        checked: &Checked<'_>,
+        mut parts: Parts<'_>,
+        pages: Option<&Arc<LentPages>>,
+        spare: &mut Vec<Parcel>,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        let count = parts.count_all();
         if spare.len() < count {
             spare.append(&mut self.putting.lock().idle);
         }
@@ -158,27 +181,31 @@ impl Ring {
             1 => WHOLE,
             _ => self.putting.lock().split(count),
         };
-        let mut submit = |part: Part| {
-            let Some(parcel) = spare.pop() else {
-                return;
-            };
-            let pages = pages.filter(|_| !part.memory.is_empty());
-            let order = Order {
-                operation: operation_of(checked.operation),
-                bytes: part.bytes,
-                memory: pages.map(|pages| (pages, part.memory)),
-                taker: self.clone(),
-                tag: [checked.cookie, slot],
-            };
-            batch.submit(order, parcel);
-        };
-        match (count, whole) {
-            (1, Some(part)) => submit(part),
-            (_, Some(_)) => parts.for_each(submit),
-            // A flush.
-            (_, None) => submit(Part::NOTHING),
+        for _ in 0..count {
+            let part = parts.next().unwrap_or(Part::NOTHING);
+            if let Some(parcel) = spare.pop() {
+                batch.submit(self.order(checked, part, pages, slot), parcel);
+            }
         }
         true
+    }
+
+    #[inline]
+    fn order<'a>(
+        self: &Arc<Self>,
+        checked: &Checked<'_>,
+        part: Part,
+        pages: Option<&'a Arc<LentPages>>,
+        slot: u64,
+    ) -> Order<'a> {
+        let pages = pages.filter(|_| !part.memory.is_empty());
+        Order {
+            operation: operation_of(checked.operation),
+            bytes: part.bytes,
+            memory: pages.map(|pages| (pages, part.memory)),
+            taker: self.clone(),
+            tag: [checked.cookie, slot],
+        }
     }
 }
 
