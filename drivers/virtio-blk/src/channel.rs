@@ -1,6 +1,7 @@
 //! One queue of the device.
 
 use block::{Broken, Channel, Command, Operation, SubmitError, Tag, Verdict};
+use hal::Span;
 use virtio::Doorbell;
 use virtq::{AddError, Part, Queue, Token};
 
@@ -31,28 +32,35 @@ impl BlkQueue {
 
     #[inline]
     fn add(&mut self, token: Token, command: &Command<'_>) -> Result<Token, AddError> {
-        let is_read = command.operation == Operation::Read;
-        let data = |span| {
-            if is_read {
-                Part::Write(span)
-            } else {
-                Part::Read(span)
-            }
-        };
-        // Most commands are these three parts.
-        if let ([span], 1..) = (command.spans, self.queue.indirect_parts()) {
-            return self.queue.add_framed(data(*span));
+        match (command.spans, self.queue.indirect_parts()) {
+            // Most commands.
+            ([span], 1..) => self.queue.add_framed(data(command.operation, *span)),
+            _ => self.add_parts(token, command),
         }
+    }
+
+    #[cold]
+    fn add_parts(&mut self, token: Token, command: &Command<'_>) -> Result<Token, AddError> {
+        let operation = command.operation;
         let around = self.slots.place(token).ok_or(AddError::Broken)?;
-        let range = around.range.filter(|_| has_range(command.operation));
+        let range = around.range.filter(|_| has_range(operation));
         let parts = core::iter::once(Part::Read(around.header))
             .chain(range.map(Part::Read))
-            .chain(command.spans.iter().copied().map(data))
+            .chain(command.spans.iter().map(|span| data(operation, *span)))
             .chain(core::iter::once(Part::Write(around.status)));
         match self.queue.indirect_parts() {
             0 => self.queue.add(parts),
             _ => self.queue.add_indirect(parts),
         }
+    }
+}
+
+/// A piece of memory, which the device writes to read.
+#[inline]
+fn data(operation: Operation, span: Span) -> Part {
+    match operation {
+        Operation::Read => Part::Write(span),
+        _ => Part::Read(span),
     }
 }
 

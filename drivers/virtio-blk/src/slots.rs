@@ -66,29 +66,31 @@ impl Slots {
     #[inline]
     pub(crate) fn fill(&self, token: Token, command: &Command<'_>) {
         let at = token.index() * SLOT_BYTES;
-        let (kind, flags) = match command.operation {
-            Operation::Read => (IN, None),
-            Operation::Write(_) => (OUT, None),
-            Operation::Flush => (FLUSH, None),
-            Operation::Discard => (DISCARD, Some(0)),
-            Operation::WriteZeroes { may_unmap } => {
-                (WRITE_ZEROES, Some(if may_unmap { UNMAP } else { 0 }))
-            }
-        };
-        let first = if command.operation.has_data() {
-            command.sectors.first
-        } else {
-            0
+        let (kind, first) = match command.operation {
+            Operation::Read => (IN, command.sectors.first),
+            Operation::Write(_) => (OUT, command.sectors.first),
+            _ => (self.fill_range(at, command), 0),
         };
         self.memory.write_u64(at, u64::from(kind));
         self.memory.write_u64(at + 8, first);
-        if let Some(flags) = flags {
-            self.memory.write_u64(at + RANGE, command.sectors.first);
-            let count = command.sectors.count as u32;
-            self.memory.write_u32(at + RANGE + 8, count);
-            self.memory.write_u32(at + RANGE + 12, flags);
-        }
         self.memory.write_u16(at + STATUS, SILENCE);
+    }
+
+    /// What a command without data is about, in its range; which type it is.
+    #[cold]
+    fn fill_range(&self, at: usize, command: &Command<'_>) -> u32 {
+        let (kind, flags) = match command.operation {
+            Operation::Discard => (DISCARD, 0),
+            Operation::WriteZeroes { may_unmap } => {
+                (WRITE_ZEROES, if may_unmap { UNMAP } else { 0 })
+            }
+            _ => return FLUSH,
+        };
+        self.memory.write_u64(at + RANGE, command.sectors.first);
+        let count = command.sectors.count as u32;
+        self.memory.write_u32(at + RANGE + 8, count);
+        self.memory.write_u32(at + RANGE + 12, flags);
+        kind
     }
 
     /// The command has ended: what the device said, whatever that is.
