@@ -82,9 +82,8 @@ impl Ring {
     /// Adds a command; fewer than [`entries`](Self::entries) are under way with it.
     pub(crate) fn push(&mut self, entry: &Entry, id: u16) {
         let at = usize::from(self.tail) * ENTRY_BYTES;
-        for (quad, value) in entry.quads(id).into_iter().enumerate() {
-            self.submissions.write_u64(at + quad * 8, value);
-        }
+        let bytes = entry.quads(id).map(u64::to_le_bytes);
+        self.submissions.copy_in(at, bytes.as_flattened());
         self.tail = self.after(self.tail);
     }
 

@@ -65,7 +65,15 @@ impl Slots {
 
     /// Tells the pages of `spans` by way of a slot: the command's two words for it. `None` if there are too
     /// many, or gaps between them.
+    #[inline]
     pub(crate) fn tell_pages(&self, slot: u16, spans: &[Span]) -> Option<(u64, u64)> {
+        match spans {
+            [span] if is_in_one_page(span) => Some((span.addr().0, 0)),
+            _ => self.list_pages(slot, spans),
+        }
+    }
+
+    fn list_pages(&self, slot: u16, spans: &[Span]) -> Option<(u64, u64)> {
         let base = usize::from(slot) * SLOT_BYTES;
         let (mut first, mut second, mut count) = (0, 0, 0);
         let mut is_page_end = true;
@@ -112,4 +120,11 @@ impl Slots {
     pub(crate) fn retire(&mut self) {
         self.lists.retire();
     }
+}
+
+/// Whether all of it lies in one page, where the controller can be told of it.
+fn is_in_one_page(span: &Span) -> bool {
+    let (at, len) = (span.addr().0, u64::from(span.len()));
+    let page = u64::from(PAGE_BYTES);
+    at.is_multiple_of(4) && len != 0 && len <= page - at % page
 }
