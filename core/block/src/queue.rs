@@ -135,9 +135,9 @@ impl<K: Keep, C: Channel> Queue<K, C> {
                 match self.wire.channel.complete() {
                     Ok(Some((tag, verdict))) => {
                         let direct = self.end_direct(tag, verdict, now);
-                        match direct.or_else(|| self.finish_command(tag, verdict, now)) {
-                            Some(completion) => sink(completion),
-                            None => {}
+                        let ended = direct.or_else(|| self.finish_command(tag, verdict, now));
+                        if let Some(completion) = ended {
+                            sink(completion);
                         }
                     }
                     Ok(None) => break,
