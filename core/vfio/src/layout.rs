@@ -1,6 +1,8 @@
 //! What programs pass (include/uapi/linux/vfio.h). Each begins with the bytes that the program has
 //! (`argsz`); `BYTES_MIN` of them are always needed.
 
+use core::ops::Range;
+
 use crate::numbers;
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
@@ -102,9 +104,9 @@ impl Argument for SparseRegionInfo {
 }
 
 impl SparseRegionInfo {
-    /// A region that may be mapped from its beginning for so many bytes, as it is told to a program that has
-    /// `argsz` bytes: one that has too few hears how many it takes.
-    pub fn new(region: RegionInfo, area_size: u64, argsz: u32) -> Self {
+    /// A region of which `area` may be mapped, as it is told to a program that has `argsz` bytes: one that has too few
+    /// hears how many it takes.
+    pub fn new(region: RegionInfo, area: Range<u64>, argsz: u32) -> Self {
         let needed = size_of::<Self>() as u32;
         let cap_offset = match argsz >= needed {
             true => size_of::<RegionInfo>() as u32,
@@ -120,7 +122,8 @@ impl SparseRegionInfo {
             id: numbers::REGION_CAP_SPARSE_MMAP,
             version: 1,
             nr_areas: 1,
-            area_size,
+            area_offset: area.start,
+            area_size: area.end - area.start,
             ..Self::default()
         }
     }
@@ -248,3 +251,20 @@ pub struct DmaUnmap {
     pub size: u64,
 }
 argument!(DmaUnmap, 24);
+
+/// An admin command for an NVMe controller whose admin queue the kernel keeps, and how it ended.
+#[derive(Clone, Copy, Default, Debug, FromBytes, IntoBytes, Immutable, KnownLayout)]
+#[repr(C)]
+pub struct NvmeAdmin {
+    /// Bytes that the program has.
+    pub argsz: u32,
+    /// Told: the status field without the phase; 0 for success.
+    pub status: u32,
+    /// The submission, of which the identifier is the kernel's.
+    pub command: [u64; 8],
+    /// Told: the first word of the completion.
+    pub result: u32,
+    /// 0.
+    pub reserved: u32,
+}
+argument!(NvmeAdmin, 80);

@@ -38,7 +38,7 @@ pub use config::{Bar, Config, Write};
 pub use irq_set::{Action, Data, IrqSet};
 pub use layout::{
     Argument, DeviceInfo, DmaAvailable, DmaMap, DmaUnmap, GroupStatus, IommuInfo, IovaRange,
-    IovaRanges, IrqInfo, IrqSetHeader, RegionInfo, SparseRegionInfo,
+    IovaRanges, IrqInfo, IrqSetHeader, NvmeAdmin, RegionInfo, SparseRegionInfo,
 };
-pub use mappings::{Iova, MAPPINGS_MAX, Mappings, Refusal, usable};
+pub use mappings::{Iova, KERNEL_WINDOW, MAPPINGS_MAX, Mappings, Refusal, usable};
 pub use pieces::{Piece, pieces};

@@ -14,8 +14,14 @@ use crate::IovaRange;
 pub const MAPPINGS_MAX: usize = 65_535;
 
 const PAGE_BYTES: u64 = 4096;
-/// Writes to here are interrupts, which no page table leads elsewhere.
-const INTERRUPTS: RangeInclusive<u64> = 0xfee0_0000..=0xfeef_ffff;
+/// Where no program maps: writes to the first MiB are interrupts, which no page table leads elsewhere, and behind it is
+/// [`KERNEL_WINDOW`].
+const RESERVED: RangeInclusive<u64> = 0xfee0_0000..=0xfeff_ffff;
+/// Where a device of a program's sees memory of the kernel's, if of any.
+pub const KERNEL_WINDOW: Iova = Iova {
+    first: 0xfef0_0000,
+    last: *RESERVED.end(),
+};
 
 /// Whole pages of a device's addresses, one at least.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,14 +56,14 @@ impl Iova {
 
     /// Whether a device whose tables end before `limit` can be led from here.
     pub fn is_usable(&self, limit: u64) -> bool {
-        let is_interrupt = self.first <= *INTERRUPTS.end() && self.last >= *INTERRUPTS.start();
-        self.last < limit && !is_interrupt
+        let is_reserved = self.first <= *RESERVED.end() && self.last >= *RESERVED.start();
+        self.last < limit && !is_reserved
     }
 }
 
 /// What is usable before `limit`, in ascending order.
 pub fn usable(limit: u64) -> [IovaRange; 2] {
-    let (first, last) = (*INTERRUPTS.start(), *INTERRUPTS.end());
+    let (first, last) = (*RESERVED.start(), *RESERVED.end());
     [
         IovaRange {
             start: 0,

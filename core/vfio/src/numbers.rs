@@ -36,6 +36,12 @@ pub const IOMMU_MAP_DMA: u32 = request(13);
 /// Argument: [`crate::DmaUnmap`].
 pub const IOMMU_UNMAP_DMA: u32 = request(14);
 
+/// Requests to devices that Linux does not have: the kernel keeps the admin queue of an NVMe controller. Argument: 1 to
+/// bring it up with a new one, 0 to take it down.
+pub const DEVICE_NVME_ENABLE: u32 = request(100);
+/// Argument: [`crate::NvmeAdmin`].
+pub const DEVICE_NVME_ADMIN: u32 = request(101);
+
 /// What GET_API_VERSION answers.
 pub const API_VERSION: usize = 0;
 

@@ -1,81 +1,70 @@
-//! The admin queue: one command at a time, waited for by looking.
+//! What the driver asks of the controller by admin commands.
+//!
+//! It has the admin queue itself, or somebody who keeps that for it ([`Mediator`]).
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use base::{Duration, PAGE_BYTES};
+use base::PAGE_BYTES;
 use block::{Question, Reply};
 use hal::caching::WriteBack;
 use hal::owner::Shared;
 use hal::{DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
 
-use crate::entry::{Answer, Entry, admin};
+use crate::admin_queue::AdminQueue;
+use crate::entry::{Entry, StatusField, admin, identify};
 use crate::error::Error;
 use crate::machine::Machine;
+use crate::mediator::Mediator;
 use crate::registers::Registers;
 use crate::ring::Ring;
 use crate::shadow::Shadows;
 
-/// A command that has not ended for so long never will.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Entries of the queue.
-pub(crate) const ENTRIES: u16 = 32;
-/// Which structure is asked for, of the controller, a namespace, or all namespaces.
-const IDENTIFY_NAMESPACE: u32 = 0;
-const IDENTIFY_CONTROLLER: u32 = 1;
-const IDENTIFY_ACTIVE: u32 = 2;
-const IDENTIFY_PRIMARY: u32 = 0x14;
-const IDENTIFY_SECONDARIES: u32 = 0x15;
-const FEATURE_QUEUES: u32 = 7;
 /// In an opcode: the command takes data.
 const HOST_TO_CONTROLLER: u8 = 1 << 0;
-const QUEUE_IS_CONTIGUOUS: u32 = 1;
-const QUEUE_INTERRUPTS: u32 = 1 << 1;
 
-/// The queue, and a page for what the controller says.
+/// How commands get there.
+enum Transport {
+    Own(AdminQueue),
+    Mediated(Arc<dyn Mediator>),
+}
+
+/// The way to the controller, and a page for what it says.
 pub(crate) struct Admin {
-    ring: Ring,
+    transport: Transport,
     page: DmaBuf<WriteBack, Shared>,
-    next_id: u16,
 }
 
 impl Admin {
     pub(crate) fn new(memory: &impl DmaSource, registers: &Registers) -> Result<Self, Error> {
-        let doorbells = registers.doorbells(0, None).ok_or(Error::Absent)?;
         let request = DmaRequest::new(PAGE_BYTES, PAGE_BYTES);
         let page: DmaBuf = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
-        let ring = Ring::new(memory, 0, ENTRIES, doorbells)?;
-        let (submissions, completions) = ring.spans().ok_or(Error::OutOfMemory)?;
-        registers.place_admin(ENTRIES, submissions, completions);
-        Ok(Self {
-            ring,
-            page: page.share(),
-            next_id: 0,
-        })
+        let transport = match registers.mediator() {
+            Some(mediator) => Transport::Mediated(mediator),
+            None => {
+                let mut queue = AdminQueue::new(memory, registers)?;
+                queue.place(registers)?;
+                Transport::Own(queue)
+            }
+        };
+        let page = page.share();
+        Ok(Self { transport, page })
     }
 
     /// Sends a command and waits for its end; returns what it says beside.
     ///
     /// After any error but `Refused` the controller is to be reset: the command may still be under way.
     pub(crate) fn run(&mut self, entry: &Entry, machine: &impl Machine) -> Result<u32, Error> {
-        let id = self.next_id;
-        self.next_id = self.next_id.wrapping_add(1);
-        self.ring.push(entry, id);
-        self.ring.publish();
-        let until = machine.now() + PATIENCE;
-        let answer = loop {
-            if let Some(answer) = self.ring.take().map_err(|_| Error::Broken)? {
-                break answer;
+        let (status, result) = match &mut self.transport {
+            Transport::Own(queue) => queue.run(entry, machine)?,
+            Transport::Mediated(mediator) => {
+                let (status, result) = mediator.run(entry.quads(0))?;
+                (StatusField(status), result)
             }
-            if machine.now() >= until {
-                return Err(Error::TimedOut);
-            }
-            machine.pause();
         };
-        let Answer { status, result, .. } = answer;
-        match (answer.id == id, status.is_success()) {
-            (false, _) => Err(Error::Broken),
-            (true, true) => Ok(result),
-            (true, false) => Err(Error::Refused(status.0)),
+        match status.is_success() {
+            true => Ok(result),
+            false => Err(Error::Refused(status.0)),
         }
     }
 
@@ -96,7 +85,7 @@ impl Admin {
 
     /// What the controller says of itself.
     pub(crate) fn identify_controller(&mut self, machine: &impl Machine) -> Result<Vec<u8>, Error> {
-        self.identify(IDENTIFY_CONTROLLER, 0, machine)
+        self.identify(identify::CONTROLLER, 0, machine)
     }
 
     /// What it says of a namespace.
@@ -105,7 +94,7 @@ impl Admin {
         namespace: u32,
         machine: &impl Machine,
     ) -> Result<Vec<u8>, Error> {
-        self.identify(IDENTIFY_NAMESPACE, namespace, machine)
+        self.identify(identify::NAMESPACE, namespace, machine)
     }
 
     /// The namespaces that it has for us, at most `most`, in rising order.
@@ -114,7 +103,7 @@ impl Admin {
         most: usize,
         machine: &impl Machine,
     ) -> Result<Vec<u32>, Error> {
-        let bytes = self.identify(IDENTIFY_ACTIVE, 0, machine)?;
+        let bytes = self.identify(identify::ACTIVE, 0, machine)?;
         let (numbers, _) = bytes.as_chunks::<4>();
         let numbers = numbers.iter().map(|bytes| u32::from_le_bytes(*bytes));
         Ok(numbers
@@ -128,7 +117,7 @@ impl Admin {
         &mut self,
         machine: &impl Machine,
     ) -> Result<Vec<u8>, Error> {
-        self.identify(IDENTIFY_PRIMARY, 0, machine)
+        self.identify(identify::PRIMARY, 0, machine)
     }
 
     /// The controllers of virtual functions, and what each has.
@@ -136,7 +125,7 @@ impl Admin {
         &mut self,
         machine: &impl Machine,
     ) -> Result<Vec<u8>, Error> {
-        self.identify(IDENTIFY_SECONDARIES, 0, machine)
+        self.identify(identify::SECONDARIES, 0, machine)
     }
 
     /// Sends a command with a list of one controller.
@@ -192,7 +181,7 @@ impl Admin {
         machine: &impl Machine,
     ) -> Result<u16, Error> {
         let last = u32::from(wanted.max(1)) - 1;
-        let words = [FEATURE_QUEUES, last << 16 | last, 0];
+        let words = [admin::FEATURE_QUEUES, last << 16 | last, 0];
         let given = self.run(&Entry::admin(admin::SET_FEATURES, 0, words), machine)?;
         let (submissions, completions) = (given as u16, (given >> 16) as u16);
         Ok(submissions.min(completions).saturating_add(1).min(wanted))
@@ -229,10 +218,10 @@ impl Admin {
         let (submissions, completions) = ring.spans().ok_or(Error::OutOfMemory)?;
         let number = u32::from(ring.number());
         let shape = (u32::from(ring.entries()) - 1) << 16 | number;
-        let flags = u32::from(vector) << 16 | QUEUE_INTERRUPTS | QUEUE_IS_CONTIGUOUS;
+        let flags = u32::from(vector) << 16 | admin::QUEUE_INTERRUPTS | admin::QUEUE_IS_CONTIGUOUS;
         let create = Entry::admin(admin::CREATE_COMPLETIONS, 0, [shape, flags, 0]);
         self.run(&create.with_page(completions), machine)?;
-        let flags = number << 16 | QUEUE_IS_CONTIGUOUS;
+        let flags = number << 16 | admin::QUEUE_IS_CONTIGUOUS;
         let create = Entry::admin(admin::CREATE_SUBMISSIONS, 0, [shape, flags, 0]);
         self.run(&create.with_page(submissions), machine).map(drop)
     }
@@ -248,7 +237,9 @@ impl Admin {
 
     /// The controller has forgotten it.
     pub(crate) fn retire(&mut self) {
-        self.ring.retire();
+        if let Transport::Own(queue) = &mut self.transport {
+            queue.retire();
+        }
         self.page.retire();
     }
 }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
 use block::{Channel, ChannelBox, Failure, Limits, Question, Reply};
-use hal::{DmaSource, Mmio};
+use hal::DmaSource;
 
 use crate::admin::Admin;
 use crate::channel::{About, Generation, IoQueue};
@@ -13,6 +13,7 @@ use crate::entry::admin;
 use crate::error::Error;
 use crate::identify::{Facts, Identity, Shape};
 use crate::machine::Machine;
+use crate::mediator::Access;
 use crate::registers::{Registers, Status};
 use crate::ring::Ring;
 use crate::shadow::Shadows;
@@ -66,9 +67,9 @@ pub struct Controller<D, M> {
 
 impl<D: DmaSource, M: Machine> Controller<D, M> {
     /// Brings the controller up and looks for its namespaces. Nothing of them is started yet.
-    pub fn open(registers: Mmio, memory: D, machine: M, wanted: Wanted) -> Result<Self, Error> {
+    pub fn open(access: Access, memory: D, machine: M, wanted: Wanted) -> Result<Self, Error> {
         let mut controller = Self {
-            registers: Registers::new(registers)?,
+            registers: Registers::new(access)?,
             memory,
             machine,
             wanted,
@@ -125,11 +126,11 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
 
     fn bring_up(&mut self) -> Result<(), Error> {
         self.registers.disable();
-        self.wait_for(Status::Off)?;
+        self.registers.wait_for(Status::Off, &self.machine)?;
         self.machine.let_reach_memory(true);
         let mut admin = Admin::new(&self.memory, &self.registers)?;
         self.registers.enable();
-        if let Err(error) = self.wait_for(Status::Ready) {
+        if let Err(error) = self.registers.wait_for(Status::Ready, &self.machine) {
             // Nothing was sent yet, but it was told where the queue lies.
             self.admin = Some(admin);
             return Err(error);
@@ -232,23 +233,6 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
         }
         let admin = self.admin.as_mut().ok_or(Error::Absent)?;
         admin.agree_on_queues(wanted, &self.machine)
-    }
-
-    fn wait_for(&self, wanted: Status) -> Result<(), Error> {
-        let until = self.machine.now() + self.registers.capabilities.patience;
-        loop {
-            match self.registers.status() {
-                status if status == wanted => return Ok(()),
-                Status::Absent => return Err(Error::Absent),
-                // It is on the way down all the same.
-                Status::Fatal if wanted != Status::Off => return Err(Error::Fatal),
-                _ => {}
-            }
-            if self.machine.now() >= until {
-                return Err(Error::NotReady);
-            }
-            self.machine.pause();
-        }
     }
 
     /// Asks for the shape of a namespace anew.
@@ -383,7 +367,7 @@ impl<D: DmaSource, M: Machine> Controller<D, M> {
     /// Stops the controller: it forgets all queues.
     fn reset(&mut self) {
         self.registers.disable();
-        if self.wait_for(Status::Off).is_err() {
+        if self.registers.wait_for(Status::Off, &self.machine).is_err() {
             self.machine.let_reach_memory(false);
         }
         self.generation.advance();

@@ -20,6 +20,21 @@ pub(crate) mod admin {
     pub const NAMESPACE_ATTACHMENT: u8 = 0x15;
     pub const VIRTUALIZATION: u8 = 0x1c;
     pub const DOORBELL_BUFFER: u8 = 0x7c;
+
+    /// Of Set Features: how many queues there may be.
+    pub const FEATURE_QUEUES: u32 = 7;
+    /// Of a queue that is created.
+    pub const QUEUE_IS_CONTIGUOUS: u32 = 1;
+    pub const QUEUE_INTERRUPTS: u32 = 1 << 1;
+}
+
+/// What Identify is asked for: a namespace, the controller, its namespaces, what it has for others and who those are.
+pub(crate) mod identify {
+    pub const NAMESPACE: u32 = 0;
+    pub const CONTROLLER: u32 = 1;
+    pub const ACTIVE: u32 = 2;
+    pub const PRIMARY: u32 = 0x14;
+    pub const SECONDARIES: u32 = 0x15;
 }
 
 /// Commands of the NVM command set.

@@ -25,6 +25,8 @@ pub enum Error {
     NoNamespace,
     /// It has no controller for such a virtual function.
     NoFunction,
+    /// Who keeps its admin queue sends no such command.
+    NotPermitted,
     /// It came back with another shape, or a namespace did.
     Changed,
 }

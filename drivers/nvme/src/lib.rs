@@ -32,12 +32,15 @@
 extern crate alloc;
 
 mod admin;
+mod admin_queue;
 mod channel;
 mod controller;
 mod entry;
 mod error;
 mod identify;
+mod keeper;
 mod machine;
+mod mediator;
 mod namespace;
 mod registers;
 mod ring;
@@ -48,7 +51,9 @@ mod virtualization;
 pub use controller::{Controller, Wanted};
 pub use error::Error;
 pub use identify::Identity;
-pub use machine::Machine;
+pub use keeper::AdminKeeper;
+pub use machine::{Clock, Machine};
+pub use mediator::{Access, Mediator};
 pub use namespace::Namespace;
 pub use virtualization::Secondary;
 

@@ -1,11 +1,14 @@
 //! The controller's registers (section 3.1 of the base specification, 2.0).
 
+use alloc::sync::Arc;
 use core::sync::atomic::{Ordering, fence};
 
 use base::Duration;
 use hal::{Mmio, Span};
 
 use crate::error::Error;
+use crate::machine::Clock;
+use crate::mediator::{Access, Mediator};
 use crate::shadow::{Shadow, Shadows};
 
 const CAP: usize = 0x00;
@@ -66,29 +69,58 @@ pub(crate) enum Status {
     Absent,
 }
 
+/// All but the doorbells.
+enum Control {
+    Own(Mmio),
+    Mediated(Arc<dyn Mediator>),
+}
+
 /// All registers.
 pub(crate) struct Registers {
-    mmio: Mmio,
+    control: Control,
+    doorbells: Mmio,
     pub capabilities: Capabilities,
 }
 
 impl Registers {
-    pub(crate) fn new(mmio: Mmio) -> Result<Self, Error> {
-        if mmio.bytes() < DOORBELLS + 8 || mmio.read32(CSTS) == ABSENT {
+    pub(crate) fn new(access: Access) -> Result<Self, Error> {
+        let (control, doorbells) = match access {
+            Access::Whole(mmio) => {
+                let bytes = mmio.bytes().checked_sub(DOORBELLS).ok_or(Error::Absent)?;
+                let doorbells = mmio.window(DOORBELLS, bytes).ok_or(Error::Absent)?;
+                (Control::Own(mmio), doorbells)
+            }
+            Access::Mediated {
+                doorbells,
+                mediator,
+            } => (Control::Mediated(mediator), doorbells),
+        };
+        if doorbells.bytes() < 8 || control.read(CSTS) == ABSENT {
             return Err(Error::Absent);
         }
-        let (low, high) = (mmio.read32(CAP), mmio.read32(CAP + 4));
-        let capabilities = Capabilities::parse(u64::from(high) << 32 | u64::from(low))?;
-        Ok(Self { mmio, capabilities })
+        let (low, high) = (control.read(CAP), control.read(CAP + 4));
+        Ok(Self {
+            control,
+            doorbells,
+            capabilities: Capabilities::parse(u64::from(high) << 32 | u64::from(low))?,
+        })
+    }
+
+    /// Who has the admin queue, if it is not ours.
+    pub(crate) fn mediator(&self) -> Option<Arc<dyn Mediator>> {
+        match &self.control {
+            Control::Own(_) => None,
+            Control::Mediated(mediator) => Some(mediator.clone()),
+        }
     }
 
     /// Major, minor and tertiary number, the major in the highest two bytes.
     pub(crate) fn version(&self) -> u32 {
-        self.mmio.read32(VS)
+        self.control.read(VS)
     }
 
     pub(crate) fn status(&self) -> Status {
-        match self.mmio.read32(CSTS) {
+        match self.control.read(CSTS) {
             ABSENT => Status::Absent,
             word if word & CSTS_FATAL != 0 => Status::Fatal,
             word if word & CSTS_READY != 0 => Status::Ready,
@@ -96,29 +128,58 @@ impl Registers {
         }
     }
 
+    /// Waits, as long as the controller says that it may take.
+    pub(crate) fn wait_for(&self, wanted: Status, clock: &impl Clock) -> Result<(), Error> {
+        let until = clock.now() + self.capabilities.patience;
+        loop {
+            match self.status() {
+                status if status == wanted => return Ok(()),
+                Status::Absent => return Err(Error::Absent),
+                // It is on the way down all the same.
+                Status::Fatal if wanted != Status::Off => return Err(Error::Fatal),
+                _ => {}
+            }
+            if clock.now() >= until {
+                return Err(Error::NotReady);
+            }
+            clock.pause();
+        }
+    }
+
     pub(crate) fn disable(&self) {
-        let control = self.mmio.read32(CC);
-        self.mmio.write32(CC, control & !CC_ENABLE);
+        match &self.control {
+            Control::Own(mmio) => mmio.write32(CC, mmio.read32(CC) & !CC_ENABLE),
+            Control::Mediated(mediator) => mediator.enable(false),
+        }
     }
 
     pub(crate) fn enable(&self) {
-        self.mmio.write32(CC, CC_SHAPE | CC_ENABLE);
+        match &self.control {
+            Control::Own(mmio) => mmio.write32(CC, CC_SHAPE | CC_ENABLE),
+            Control::Mediated(mediator) => mediator.enable(true),
+        }
     }
 
     /// Says where the admin queue's submissions and completions lie; while it is off.
     pub(crate) fn place_admin(&self, entries: u16, submissions: Span, completions: Span) {
-        let last = u32::from(entries) - 1;
-        self.mmio.write32(AQA, last << 16 | last);
-        for (at, span) in [(ASQ, submissions), (ACQ, completions)] {
-            self.mmio.write32(at, span.addr().0 as u32);
-            self.mmio.write32(at + 4, (span.addr().0 >> 32) as u32);
+        if let Control::Own(mmio) = &self.control {
+            let words = admin_words(entries, submissions, completions);
+            words
+                .into_iter()
+                .for_each(|(at, word)| mmio.write32(at, word));
         }
+    }
+
+    /// Whether the controller says that they lie there.
+    pub(crate) fn admin_is_at(&self, entries: u16, submissions: Span, completions: Span) -> bool {
+        let words = admin_words(entries, submissions, completions);
+        let mut words = words.into_iter();
+        words.all(|(at, word)| self.control.read(at) == word)
     }
 
     /// How many queues have doorbells in the window, the admin queue among them.
     pub(crate) fn queues_max(&self) -> u16 {
-        let room = self.mmio.bytes() - DOORBELLS;
-        let queues = room / (2 * self.capabilities.stride);
+        let queues = self.doorbells.bytes() / (2 * self.capabilities.stride);
         queues.min(u16::MAX.into()) as u16
     }
 
@@ -128,7 +189,7 @@ impl Registers {
         let at = 2 * usize::from(queue) * stride;
         let bell = |at| {
             Some(Bell {
-                register: self.mmio.window(DOORBELLS + at, 4)?,
+                register: self.doorbells.window(at, 4)?,
                 shadow: shadows.map(|shadows| shadows.at(at)),
             })
         };
@@ -136,6 +197,28 @@ impl Registers {
             tail: bell(at)?,
             head: bell(at + stride)?,
         })
+    }
+}
+
+/// What the registers of the admin queue are to be.
+fn admin_words(entries: u16, submissions: Span, completions: Span) -> [(usize, u32); 5] {
+    let last = u32::from(entries) - 1;
+    let (submissions, completions) = (submissions.addr().0, completions.addr().0);
+    [
+        (AQA, last << 16 | last),
+        (ASQ, submissions as u32),
+        (ASQ + 4, (submissions >> 32) as u32),
+        (ACQ, completions as u32),
+        (ACQ + 4, (completions >> 32) as u32),
+    ]
+}
+
+impl Control {
+    fn read(&self, register: usize) -> u32 {
+        match self {
+            Self::Own(mmio) => mmio.read32(register),
+            Self::Mediated(mediator) => mediator.register(register),
+        }
     }
 }
 

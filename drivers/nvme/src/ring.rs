@@ -38,16 +38,18 @@ impl Ring {
         entries: u16,
         doorbells: Doorbells,
     ) -> Result<Self, Error> {
-        let alloc = |bytes: usize| {
-            let request = DmaRequest::new(bytes * usize::from(entries), PAGE_BYTES);
+        let alloc = |request: DmaRequest| {
             let buffer: DmaBuf = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
-            Ok(buffer.share())
+            Ok(buffer)
         };
+        let request = |bytes| DmaRequest::new(bytes * usize::from(entries), PAGE_BYTES);
+        let submissions = alloc(request(ENTRY_BYTES).read_only())?;
+        let completions = alloc(request(COMPLETION_BYTES))?;
         let ring = Self {
             number,
             entries,
-            submissions: alloc(ENTRY_BYTES)?,
-            completions: alloc(COMPLETION_BYTES)?,
+            submissions: submissions.share(),
+            completions: completions.share(),
             doorbells,
             tail: 0,
             told_tail: 0,
@@ -55,10 +57,30 @@ impl Ring {
             told_head: 0,
             phase: PHASE,
         };
-        for place in 0..usize::from(entries) {
-            ring.completions.write_u32(place * COMPLETION_BYTES + 12, 0);
-        }
+        ring.forget_completions();
         Ok(ring)
+    }
+
+    fn forget_completions(&self) {
+        for place in 0..usize::from(self.entries) {
+            self.completions.write_u32(place * COMPLETION_BYTES + 12, 0);
+        }
+    }
+
+    /// Begins anew, for a controller that has forgotten it.
+    pub(crate) fn clear(&mut self) {
+        (0..self.entries).for_each(|place| self.erase(place));
+        self.forget_completions();
+        (self.tail, self.told_tail, self.head, self.told_head) = (0, 0, 0, 0);
+        self.phase = PHASE;
+    }
+
+    /// Overwrites a command that has ended.
+    pub(crate) fn erase(&self, place: u16) {
+        let at = usize::from(place) * ENTRY_BYTES;
+        for quad in 0..ENTRY_BYTES / 8 {
+            self.submissions.write_u64(at + quad * 8, 0);
+        }
     }
 
     /// Where submissions and completions lie.
@@ -79,12 +101,14 @@ impl Ring {
         self.entries
     }
 
-    /// Adds a command; fewer than [`entries`](Self::entries) are under way with it.
-    pub(crate) fn push(&mut self, entry: &Entry, id: u16) {
-        let at = usize::from(self.tail) * ENTRY_BYTES;
+    /// Adds a command, and says at which place; fewer than [`entries`](Self::entries) are under way with it.
+    pub(crate) fn push(&mut self, entry: &Entry, id: u16) -> u16 {
+        let place = self.tail;
         let bytes = entry.quads(id).map(u64::to_le_bytes);
+        let at = usize::from(place) * ENTRY_BYTES;
         self.submissions.copy_in(at, bytes.as_flattened());
-        self.tail = self.after(self.tail);
+        self.tail = self.after(place);
+        place
     }
 
     /// Shows the controller what was added.

@@ -46,6 +46,8 @@ pub struct Group {
     pub shape: Shape,
     /// It is behind an IOMMU.
     pub is_confined: bool,
+    /// A controller of NVMe that is one of several of a device's: its program sends no admin commands.
+    pub keeps_admin_queue: bool,
     /// Somebody has it, of one that is not.
     pub is_taken: AtomicBool,
     /// Programs may have it.
@@ -124,6 +126,9 @@ impl Group {
         Some(Self {
             number,
             is_confined,
+            keeps_admin_queue: is_confined
+                && function.physical().is_some()
+                && nvme::is_for(function),
             is_taken: AtomicBool::new(false),
             is_bound: AtomicBool::new(true),
             session: Spin::new(Weak::new()),

@@ -24,6 +24,10 @@ pub const TESTS: &[Test] = &[
         |setup| {
             let machine = Functions::new("nvme-vf-confined")?;
             let console = machine.runs(setup, CONFINED)?;
+            machine.disks[0].expect_at(0, &[b'k'; 1 << 20])?;
+            machine.disks[0].expect_at(1 << 20, &[0; 3 << 20])?;
+            // The neighbour writes before that.
+            machine.disks[2].expect_at(2 << 20, &[0; 10 << 20])?;
             match console.contains("The IOMMU refused the device") {
                 true => Ok(()),
                 false => Err(format!("nobody was told: {console}")),
@@ -100,9 +104,9 @@ fails /blocks 0000:00:00.0 check 1 1 2> /dev/null
 setpriv --reuid 1000 --clear-groups /blocks $1 check 1 1 2> /tmp/log && exit 1; grep -q denied /tmp/log";
 
 const CONFINED: &str = "/blocks $1 check 1 50; /blocks $2 check 1 50
-dd if=/dev/urandom of=/tmp/r bs=64k count=16 2> /dev/null; dd if=/tmp/r of=/dev/nvme0n1 bs=64k 2> /dev/null
+head -c 1048576 /dev/zero | tr '\\0' k > /tmp/r; dd if=/tmp/r of=/dev/nvme0n1 bs=64k oflag=direct 2> /dev/null
 /confined $1 $2
-cmp -n 1048576 /tmp/r /dev/nvme0n1";
+dd if=/dev/nvme0n1 of=/tmp/now bs=64k count=16 iflag=direct 2> /dev/null; cmp /tmp/r /tmp/now";
 
 const RULED: &str = "disk=/dev/nvme0n1
 nvme list-secondary $disk > /tmp/log; test $(grep -c Online /tmp/log) = 2

@@ -13,6 +13,7 @@ pub struct DmaRequest {
     align: usize,
     boundary: Option<u64>,
     limit: Option<DeviceAddr>,
+    is_read_only: bool,
 }
 
 /// Why there is no such memory.
@@ -54,6 +55,7 @@ impl DmaRequest {
             align,
             boundary: None,
             limit: None,
+            is_read_only: false,
         }
     }
 
@@ -73,6 +75,20 @@ impl DmaRequest {
             limit: Some(limit),
             ..self
         }
+    }
+
+    /// For a device that only reads it: a source that rules what a device reaches gives it no more.
+    #[must_use]
+    pub const fn read_only(self) -> Self {
+        Self {
+            is_read_only: true,
+            ..self
+        }
+    }
+
+    /// Whether the device only reads it.
+    pub const fn is_read_only(&self) -> bool {
+        self.is_read_only
     }
 
     /// Bytes.

@@ -20,6 +20,7 @@ fn layouts_are_those_of_linux() {
     assert_eq!(size_of::<DmaAvailable>(), 12);
     assert_eq!(size_of::<DmaMap>(), 32);
     assert_eq!(size_of::<DmaUnmap>(), 24);
+    assert_eq!(size_of::<NvmeAdmin>(), 80);
 }
 
 #[test]
@@ -37,9 +38,10 @@ fn a_program_with_too_few_bytes_hears_how_many_a_part_takes() {
         ..RegionInfo::default()
     };
     for (argsz, cap_offset) in [(32, 0), (63, 0), (64, 32), (100, 32)] {
-        let sparse = SparseRegionInfo::new(region, 0x2000, argsz);
+        let sparse = SparseRegionInfo::new(region, 0x1000..0x3000, argsz);
         assert_eq!((sparse.argsz(), sparse.region.cap_offset), (64, cap_offset));
         let both = numbers::REGION_MMAP | numbers::REGION_CAPABILITIES;
-        assert_eq!((sparse.region.flags, sparse.area_size), (both, 0x2000));
+        assert_eq!(sparse.region.flags, both);
+        assert_eq!((sparse.area_offset, sparse.area_size), (0x1000, 0x2000));
     }
 }

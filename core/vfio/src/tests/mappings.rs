@@ -3,7 +3,7 @@ use std::vec::Vec;
 
 use base::{Memory, NoMemory};
 
-use crate::{Iova, IovaRange, MAPPINGS_MAX, Mappings, Refusal, usable};
+use crate::{Iova, IovaRange, KERNEL_WINDOW, MAPPINGS_MAX, Mappings, Refusal, usable};
 
 struct Heap;
 
@@ -50,11 +50,13 @@ fn what_a_device_cannot_be_led_from_is_not_usable() {
     assert!(!iova(0xfedff, 2).is_usable(limit));
     assert!(!iova(0xfeeff, 2).is_usable(limit));
     assert!(!iova(0, 0x100000).is_usable(limit));
-    assert!(iova(0xfedff, 1).is_usable(limit) && iova(0xfef00, 1).is_usable(limit));
+    assert!(!iova(0xfef00, 1).is_usable(limit) && !iova(0xfefff, 1).is_usable(limit));
+    assert!(!KERNEL_WINDOW.is_usable(limit));
+    assert!(iova(0xfedff, 1).is_usable(limit) && iova(0xff000, 1).is_usable(limit));
     assert!(iova((limit >> 12) - 1, 1).is_usable(limit));
     assert!(!iova((limit >> 12) - 1, 2).is_usable(limit));
     let range = |start, end| IovaRange { start, end };
-    let ranges = [range(0, 0xfedf_ffff), range(0xfef0_0000, limit - 1)];
+    let ranges = [range(0, 0xfedf_ffff), range(0xff00_0000, limit - 1)];
     assert_eq!(usable(limit), ranges);
 }
 

@@ -7,7 +7,7 @@ use std::rc::Rc;
 use base::{DeviceAddr, Duration, Instant};
 use hal::Mmio;
 use hal::sim::SimMemory;
-use nvme::Machine;
+use nvme::{Access, Clock, Machine};
 
 pub const PAGE: u64 = 4096;
 
@@ -43,6 +43,8 @@ pub struct Faults {
     pub ignores: Option<u8>,
     /// It refuses admin commands of this kind.
     pub refuses: Option<u8>,
+    /// It forgets where its admin queue lies when it gets ready.
+    pub forgets_admin: bool,
     /// It ends admin commands with another identifier.
     pub confuses: bool,
 }
@@ -142,6 +144,11 @@ impl Controller {
         state.registers.window(0, state.registers.bytes()).unwrap()
     }
 
+    /// All of it, for its driver.
+    pub fn access(&self) -> Access {
+        Access::Whole(self.registers())
+    }
+
     pub fn misbehave(&self, faults: Faults) {
         self.0.borrow_mut().faults = faults;
     }
@@ -203,7 +210,7 @@ impl Controller {
     }
 }
 
-impl Machine for Controller {
+impl Clock for Controller {
     fn now(&self) -> Instant {
         let mut state = self.0.borrow_mut();
         state.run();
@@ -212,7 +219,9 @@ impl Machine for Controller {
     }
 
     fn pause(&self) {}
+}
 
+impl Machine for Controller {
     fn let_reach_memory(&self, may: bool) {
         self.0.borrow_mut().reaches_memory = may;
     }
@@ -225,6 +234,9 @@ impl State {
         if enabled && !ready && !self.faults.never_ready {
             assert_eq!(self.registers.read32(0x14) >> 16, 0x46, "sizes of entries");
             self.registers.write32(0x1c, 1);
+            if self.faults.forgets_admin {
+                self.registers.write64(0x28, 0);
+            }
             let sizes = self.registers.read32(0x24);
             assert_eq!(sizes >> 16, sizes & 0xffff);
             let admin = Queue {

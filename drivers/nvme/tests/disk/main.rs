@@ -1,6 +1,7 @@
 //! Disks against a simulated controller.
 
 mod controller;
+mod keeper;
 mod virtual_functions;
 
 use std::cell::{RefCell, RefMut};
@@ -75,7 +76,7 @@ fn open(memory: &SimMemory, device: &Controller) -> Result<Driver, Error> {
         vectors: 2,
         may_be_empty: false,
     };
-    nvme::Controller::open(device.registers(), memory.clone(), device.clone(), wanted)
+    nvme::Controller::open(device.access(), memory.clone(), device.clone(), wanted)
 }
 
 #[expect(

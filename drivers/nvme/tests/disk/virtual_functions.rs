@@ -31,7 +31,7 @@ fn open(device: &Controller, memory: &SimMemory) -> Driver {
         vectors: 1,
         may_be_empty: true,
     };
-    nvme::Controller::open(device.registers(), memory.clone(), device.clone(), wanted).unwrap()
+    nvme::Controller::open(device.access(), memory.clone(), device.clone(), wanted).unwrap()
 }
 
 fn driver(model: Model) -> (Controller, SimMemory, Driver) {

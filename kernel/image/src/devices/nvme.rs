@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use ::nvme::{Controller, Machine, Namespace, Wanted};
+use ::nvme::{Access, Clock, Controller, Machine, Namespace, Wanted};
 use base::Instant;
 use block::Parts;
 use hal::pci::PciFunction;
@@ -30,7 +30,7 @@ const REGISTERS: u8 = 0;
 /// The function, and the kernel's clock.
 struct Place(&'static Function);
 
-impl Machine for Place {
+impl Clock for Place {
     fn now(&self) -> Instant {
         mach::time::now()
     }
@@ -39,7 +39,9 @@ impl Machine for Place {
         core::hint::spin_loop();
         sched::resched_point();
     }
+}
 
+impl Machine for Place {
     fn let_reach_memory(&self, may: bool) {
         let command = self.0.config_read(COMMAND) & 0xffff;
         let command = match may {
@@ -85,7 +87,7 @@ pub fn start(function: &'static Function) {
         vectors: messages.count(),
         may_be_empty: vfs != 0,
     };
-    match Controller::open(registers, memory, Place(function), wanted) {
+    match Controller::open(Access::Whole(registers), memory, Place(function), wanted) {
         Ok(mut controller) => {
             if vfs != 0 {
                 give_to_functions(&mut controller, vfs);

@@ -10,7 +10,7 @@
 use alloc::vec::Vec;
 use core::ptr::NonNull;
 
-use base::{DeviceAddr, PAGE_BYTES};
+use base::{DeviceAddr, PAGE_BYTES, PhysAddr};
 use frames::{Extent, PAGES_MAX, Reach};
 use hal::caching::{Caching, MemoryType};
 use hal::{DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource};
@@ -58,6 +58,30 @@ pub fn contiguous_pages(request: &DmaRequest, caching: Caching) -> Result<Vec<Pa
         pages.push(page);
     }
     Ok(pages)
+}
+
+/// Contiguous zeroed memory that meets `request`, and where it lies: a device behind an IOMMU sees it at `device`, by a table that
+/// the caller rules. The caller retires it when the device sees it no more.
+pub fn seen_at<M: MemoryType>(
+    request: &DmaRequest,
+    device: DeviceAddr,
+) -> Result<(DmaBuf<M>, PhysAddr), DmaError> {
+    request.check()?;
+    let bytes = request.bytes();
+    if M::CACHING != Caching::WriteBack {
+        return Err(DmaError::OutOfMemory { bytes });
+    }
+    let extent = extent(&DmaRequest::new(bytes, PAGE_BYTES), kernel_frames)?;
+    let (start, base) = (extent.base(), direct::frame_pointer(extent.first()));
+    let memory = buffer(
+        (DmaMemory::Untranslated, device),
+        extent,
+        base,
+        release_direct,
+        ram::free_extent,
+    );
+    let memory = memory.ok_or(DmaError::OutOfMemory { bytes })?;
+    Ok((memory.honouring(request), start))
 }
 
 /// A way to the frames: that many, in this reach.
@@ -129,6 +153,7 @@ fn direct<M: MemoryType>(
 ) -> Result<Option<DmaBuf<M>>, DmaError> {
     let extent = extent(request, kernel_frames)?;
     let base = direct::frame_pointer(extent.first());
+    let users = (users, DeviceAddr(extent.base().0));
     Ok(buffer(
         users,
         extent,
@@ -138,16 +163,16 @@ fn direct<M: MemoryType>(
     ))
 }
 
-/// A buffer of `extent`, which is mapped at `base`, zeroed. Where its devices cannot be led to
+/// A buffer of `extent`, which is mapped at `base`, zeroed, and where its devices see it. Where they cannot be led to
 /// it, `give_back` gets the extent.
 fn buffer<M: MemoryType>(
-    users: DmaMemory,
+    (users, device): (DmaMemory, DeviceAddr),
     extent: Extent,
     base: *mut u8,
     release: DmaRelease,
     give_back: impl FnOnce(Extent),
 ) -> Option<DmaBuf<M>> {
-    let (bytes, device) = (extent.bytes(), DeviceAddr(extent.base().0));
+    let bytes = extent.bytes();
     let base = NonNull::new(base)?;
     // SAFETY: **Claim**: the extent is ours, and mapped at `base` by the caller. No device
     // sees what it held before.
@@ -156,7 +181,7 @@ fn buffer<M: MemoryType>(
     let claim = users.claim(first);
     // SAFETY: as above, and `hal`'s OWNED: zeroed, page-aligned, given back once by `release`.
     // CONTIGUOUS: an extent's frames follow each other, so do both maps of them, and an IOMMU
-    // shows memory where it lies.
+    // shows memory in one piece: where it lies, or where the caller of `seen_at` says.
     Some(unsafe { DmaBuf::new(base, bytes, device, release, claim) })
 }
 
@@ -201,6 +226,7 @@ fn remapped<M: MemoryType>(
         _ => park_uncached,
     };
     let pointer = core::ptr::with_exposed_provenance_mut(base);
+    let users = (users, DeviceAddr(extent.base().0));
     Ok(buffer(users, extent, pointer, release, keep))
 }
 

@@ -64,7 +64,7 @@ use base::CpuId;
 
 pub use device::map_device;
 pub(crate) use direct::physical_of;
-pub use dma::contiguous_pages;
+pub use dma::{contiguous_pages, seen_at};
 pub use entry::{Mapping, Prot};
 pub use frames::reserve_of;
 pub use gather::Gather;

@@ -54,6 +54,8 @@ impl File for DeviceFile {
             numbers::DEVICE_GET_IRQ_INFO => info::irq(&self.0, argument),
             numbers::DEVICE_SET_IRQS => self.0.set_irqs(argument),
             numbers::DEVICE_RESET => self.0.reset().map(|()| 0),
+            numbers::DEVICE_NVME_ENABLE => self.0.nvme_enable(argument),
+            numbers::DEVICE_NVME_ADMIN => self.0.nvme_admin(argument),
             _ => Err(Error::NotTerminal),
         }
     }
@@ -65,17 +67,15 @@ impl File for DeviceFile {
         if self.0.config.lock().is_revoked() {
             return Err(Error::WrongDevice);
         }
-        let bar = self.0.mappable(number).ok_or(Error::Invalid)?;
+        let (start, area) = self.0.mappable(number).ok_or(Error::Invalid)?;
         // Whole pages only: what shares a page with a smaller range may be another device's.
         let bytes = (range.end - range.start).next_multiple_of(PAGE_BYTES as u64);
-        if at
-            .checked_add(bytes)
-            .is_none_or(|end| end > bar.bytes as u64)
-        {
+        let end = at.checked_add(bytes).ok_or(Error::Invalid)?;
+        if at < area.start || end > area.end {
             return Err(Error::Invalid);
         }
         let first = info::offset_of(number as u32);
-        Window::open(bar.start, first, range, is_shared, Caching::Uncached)
+        Window::open(start, first, range, is_shared, Caching::Uncached)
     }
 
     fn describe(&self, text: &mut Text) {

@@ -1,7 +1,9 @@
 //! What a program is told of a device: its regions and its kinds of interrupts.
 
-use base::PAGE_BYTES;
-use pci::{BARS, Bar};
+use core::ops::Range;
+
+use base::{PAGE_BYTES, PhysAddr};
+use pci::BARS;
 use sync::{Error, Result};
 use vfio::{DeviceInfo, IrqInfo, RegionInfo, SparseRegionInfo, numbers};
 
@@ -42,8 +44,9 @@ pub fn offset_of(index: u32) -> u64 {
 }
 
 impl Device {
-    /// What a program may map of a base address: whole pages, up to that in which the table of MSI-X begins.
-    pub(super) fn mappable(&self, index: usize) -> Option<Bar> {
+    /// What a program may map of a base address, and where that begins: whole pages, up to that in which the table of MSI-X
+    /// begins, and of registers of which the kernel keeps some the others.
+    pub(super) fn mappable(&self, index: usize) -> Option<(PhysAddr, Range<u64>)> {
         let bar = (*self.shape().function.bars().get(index)?)?;
         let is_paged = (bar.start.0 | bar.bytes as u64).is_multiple_of(PAGE_BYTES as u64);
         let table = self.shape().msix.as_ref();
@@ -51,7 +54,8 @@ impl Device {
         let bytes = table.map_or(bar.bytes, |table| {
             table.bytes.start / PAGE_BYTES * PAGE_BYTES
         });
-        (is_paged && bytes != 0).then_some(Bar { bytes, ..bar })
+        let area = self.first_writable(index) as u64..bytes as u64;
+        (is_paged && !area.is_empty()).then_some((bar.start, area))
     }
 
     /// How many interrupts there are of a kind; `None` if there is no such kind.
@@ -99,9 +103,9 @@ pub fn region(device: &Device, at: u64) -> Result<usize> {
         Region::Bar(index) => device.mappable(index),
         _ => None,
     };
-    match part.map(|part| part.bytes as u64) {
-        Some(bytes) if bytes < size => {
-            let sparse = SparseRegionInfo::new(info, bytes, argsz);
+    match part.map(|(_, area)| area) {
+        Some(area) if area != (0..size) => {
+            let sparse = SparseRegionInfo::new(info, area, argsz);
             argument::write(at, &sparse, argsz)?;
         }
         _ => argument::write(at, &info, argsz)?,

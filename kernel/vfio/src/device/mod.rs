@@ -7,6 +7,7 @@ mod config;
 mod file;
 mod info;
 mod interrupts;
+mod nvme;
 mod registers;
 mod reset;
 
@@ -16,7 +17,7 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use hal::pci::PciFunction;
 use mach::mem::fallible;
 use mach::sync::Spin;
-use sync::{Mutex, Result};
+use sync::{Error, Mutex, Result};
 use vfio::Config;
 
 pub use file::file;
@@ -25,10 +26,13 @@ use crate::session::Session;
 use crate::shape::Shape;
 use crate::trigger::TriggerSlot;
 use interrupts::Interrupts;
+use nvme::Keeper;
 
 const COMMAND: u16 = 0x04;
 /// In the command register: it reaches out by itself.
 const MASTER: u16 = 1 << 2;
+/// It answers.
+const MEMORY: u16 = 1 << 1;
 
 /// See the module.
 pub struct Device {
@@ -38,6 +42,8 @@ pub struct Device {
     errors: Arc<Errors>,
     /// Counted up when the device is wanted back.
     request: TriggerSlot,
+    /// Of an NVMe controller whose admin queue is not the program's.
+    keeper: Option<Keeper>,
     /// Held over a reset.
     resetting: Mutex<()>,
     /// Bytes that a program wrote and that reached nothing.
@@ -59,18 +65,30 @@ impl Device {
     pub fn open(session: Arc<Session>) -> Result<Arc<Self>> {
         let group = session.group;
         group.end_reset();
-        let device = Self {
+        let mut device = Self {
             config: Spin::new(group.shape.config()),
             interrupts: Spin::new(Interrupts::new()),
             errors: Arc::new(Errors(TriggerSlot::new())),
             request: TriggerSlot::new(),
+            keeper: None,
             resetting: Mutex::new(()),
             dropped: AtomicU64::new(0),
             session,
         };
         device.obey_config(&device.config.lock());
+        if group.keeps_admin_queue {
+            device.keeper = Some(device.new_keeper()?);
+        }
         device.session.lent.tell(Some(device.errors.clone()));
         Ok(fallible::arc(device)?)
+    }
+
+    fn new_keeper(&self) -> Result<Keeper> {
+        let registers = PciFunction::bar(self.shape(), nvme::REGISTERS as u8);
+        Keeper::new(
+            registers.ok_or(Error::NoSuchDevice)?,
+            self.session.lent.clone(),
+        )
     }
 
     fn shape(&self) -> &'static Shape {
@@ -79,8 +97,11 @@ impl Device {
 
     /// Makes the function's command register what the configuration says.
     fn obey_config(&self, config: &Config) {
-        let command = config.command().into();
-        self.shape().config_write(COMMAND, command);
+        let command = match self.session.group.keeps_admin_queue && !config.is_revoked() {
+            true => config.command() | MEMORY,
+            false => config.command(),
+        };
+        self.shape().config_write(COMMAND, command.into());
     }
 
     /// Takes the function from its program, which is told and not asked. Registers that the program has mapped stay
@@ -119,6 +140,8 @@ impl Drop for Device {
         self.interrupts.get_mut().disable(shape);
         self.session.lent.tell(None);
         self.begin_reset();
+        // Before the next device of the session has its place.
+        self.keeper = None;
         self.session.device_ended();
     }
 }

@@ -68,9 +68,12 @@ impl Device {
 
     /// Writes from byte `at` of a base address on, to its end at most.
     ///
-    /// Errors: the same.
+    /// Errors: the same; `NotPermitted` for what the kernel keeps.
     pub(super) fn write_bar(&self, bar: usize, at: u64, from: &mut Source<'_>) -> Result<usize> {
         let (registers, range) = self.part(bar, at, from.remaining())?;
+        if range.start < self.first_writable(bar) {
+            return Err(Error::NotPermitted);
+        }
         let (mut at, mut done) = (range.start, 0);
         while at < range.end {
             let len = word_at(at, range.end - at);

@@ -34,9 +34,16 @@ impl Device {
     ///
     /// Errors: `Invalid` if it cannot be reset by itself, `WrongDevice` if it is revoked.
     pub(super) fn reset(&self) -> Result<()> {
-        let shape = self.shape();
-        let reset = shape.reset.ok_or(Error::Invalid)?;
+        let reset = self.shape().reset.ok_or(Error::Invalid)?;
         let _held = self.resetting.lock();
+        match &self.keeper {
+            Some(keeper) => keeper.reset(|| self.reset_alone(reset)),
+            None => self.reset_alone(reset),
+        }
+    }
+
+    fn reset_alone(&self, reset: Reset) -> Result<()> {
+        let shape = self.shape();
         if self.config.lock().is_revoked() {
             return Err(Error::WrongDevice);
         }

@@ -1,7 +1,8 @@
 //! A queue to the namespace of an NVMe function that is the program's own (`docs/vsa.md`).
 //!
 //! # Idea
-//! The kernel's driver (`drivers/nvme`) runs here, over registers and memory that VFIO gave the program. What is submitted is
+//! The kernel's driver (`drivers/nvme`) runs here, over doorbells and memory that VFIO gave the program. The kernel keeps the other
+//! registers and the admin queue, and is asked for what the driver wants of those. What is submitted is
 //! written to the submission queue, and the doorbell rung once for all of it; completions are seen in memory.
 //!
 //! Each completion would interrupt, and an interrupt is a trap of the kernel. So the interrupt leads nowhere while completions
@@ -25,7 +26,7 @@ use block::{
 };
 use hal::Span;
 use hal::pci::PciFunction;
-use nvme::{Controller, Machine, Wanted};
+use nvme::{Access, Clock, Controller, Machine, Mediator, Wanted};
 use rt::vfio::{BlocksForDevice, DeviceMemory, Function, Interrupt};
 use rt::wait_for;
 
@@ -33,8 +34,9 @@ use super::{BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Reques
 
 /// Completions in a row that nobody waited for, after which interrupts lead nowhere again.
 const CALM: u32 = 256;
-/// Where its registers lie.
+/// Where its registers lie, and where in them the doorbells begin.
 const REGISTERS: u8 = 0;
+const DOORBELLS: u64 = 0x1000;
 const COMMAND: u16 = 0x04;
 const COMMAND_BUS_MASTER: u32 = 1 << 2;
 
@@ -68,7 +70,7 @@ pub struct NvmeQueue {
 /// The function, and the program's clock.
 struct Place(Arc<Function>);
 
-impl Machine for Place {
+impl Clock for Place {
     fn now(&self) -> Instant {
         Instant::from_nanos(rt::monotonic_nanos())
     }
@@ -76,7 +78,9 @@ impl Machine for Place {
     fn pause(&self) {
         std::thread::yield_now();
     }
+}
 
+impl Machine for Place {
     fn let_reach_memory(&self, may: bool) {
         let command = self.0.config_read(COMMAND) & 0xffff;
         let command = match may {
@@ -84,6 +88,29 @@ impl Machine for Place {
             false => command & !COMMAND_BUS_MASTER,
         };
         self.0.config_write(COMMAND, command);
+    }
+}
+
+/// The kernel, which keeps the admin queue.
+struct Kernel(Arc<Function>);
+
+impl Mediator for Kernel {
+    fn register(&self, offset: usize) -> u32 {
+        self.0.register(REGISTERS, offset)
+    }
+
+    fn enable(&self, is_on: bool) {
+        // The status register says how it went.
+        let _ = self.0.enable_nvme(is_on);
+    }
+
+    fn run(&self, command: [u64; 8]) -> Result<(u16, u32), nvme::Error> {
+        self.0
+            .nvme_admin(command)
+            .map_err(|error| match error.kind() {
+                io::ErrorKind::PermissionDenied => nvme::Error::NotPermitted,
+                _ => nvme::Error::Absent,
+            })
     }
 }
 
@@ -98,8 +125,11 @@ impl NvmeQueue {
             return Err(io::ErrorKind::Unsupported.into());
         }
         hal::pci::enable(&*function);
-        let registers = function.bar(REGISTERS);
-        let registers = registers.ok_or(io::ErrorKind::Unsupported)?;
+        let doorbells = function.bar_from(REGISTERS, DOORBELLS);
+        let access = Access::Mediated {
+            doorbells: doorbells.ok_or(io::ErrorKind::Unsupported)?,
+            mediator: Arc::new(Kernel(function.clone())),
+        };
         let (rings, blocks) = function.block_memory(buffer_bytes)?;
         // A queue whose interrupt is not known when it is made never raises it.
         let interrupt = function.interrupt()?;
@@ -109,7 +139,7 @@ impl NvmeQueue {
             may_be_empty: false,
         };
         let place = Place(function.clone());
-        let controller = Controller::open(registers, rings, place, wanted);
+        let controller = Controller::open(access, rings, place, wanted);
         let mut controller = controller.map_err(refused)?;
         let channel = controller.start(0).map_err(refused)?.pop();
         let limits = controller.limits(0);

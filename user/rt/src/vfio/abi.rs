@@ -2,6 +2,7 @@
 
 use std::ffi::{CStr, c_void};
 use std::io;
+use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use rustix::ioctl::{Ioctl, IoctlOutput, Opcode, Setter, Updater, ioctl};
@@ -18,6 +19,9 @@ const GROUP_GET_DEVICE_FD: Opcode = request(6);
 pub const DEVICE_GET_REGION_INFO: Opcode = request(8);
 pub const DEVICE_SET_IRQS: Opcode = request(10);
 pub const IOMMU_MAP_DMA: Opcode = request(13);
+/// Of Sietch alone: the controller is to be up (1) or down (0), and an admin command.
+pub const DEVICE_NVME_ENABLE: Opcode = request(100);
+pub const DEVICE_NVME_ADMIN: Opcode = request(101);
 
 /// Second version of the model with one table for each container.
 pub const TYPE1V2_IOMMU: u32 = 3;
@@ -89,20 +93,31 @@ impl SparseRegionInfo {
         }
     }
 
-    /// How many bytes may be mapped from its beginning on; `None` if there are none.
-    pub fn mapped_bytes(&self) -> Option<u64> {
+    /// Which bytes of it may be mapped; `None` if there are none.
+    pub fn mapped(&self) -> Option<Range<u64>> {
         let here = size_of::<RegionInfo>() as u32;
         let is_whole = self.region.capabilities_at == 0;
         let is_part = self.region.capabilities_at == here
             && self.capability == SPARSE_MMAP
-            && (self.areas, self.area_offset) == (1, 0);
-        let bytes = match is_part {
-            true => self.area_bytes,
-            false if is_whole => self.region.region_bytes,
-            false => 0,
+            && self.areas == 1;
+        let area = match is_part {
+            true => self.area_offset..self.area_offset.checked_add(self.area_bytes)?,
+            false if is_whole => 0..self.region.region_bytes,
+            false => 0..0,
         };
-        (bytes != 0).then_some(bytes)
+        (!area.is_empty()).then_some(area)
     }
+}
+
+/// An admin command of NVMe, and how it ended.
+#[derive(Default)]
+#[repr(C)]
+pub struct NvmeAdmin {
+    pub bytes: u32,
+    pub status: u32,
+    pub command: [u64; 8],
+    pub result: u32,
+    pub reserved: u32,
 }
 
 #[repr(C)]

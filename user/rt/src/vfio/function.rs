@@ -72,6 +72,61 @@ impl Function {
         memory::share_blocks(self.container.as_fd(), bytes)
     }
 
+    /// A word of a base address' registers; ones if it cannot be read.
+    pub fn register(&self, bar: u8, at: usize) -> u32 {
+        let mut word = [0; 4];
+        let offset = region(&self.device, bar.into()).map(|info| info.region.offset);
+        match offset.and_then(|offset| Ok(pread(&self.device, &mut word, offset + at as u64)?)) {
+            Ok(4) => u32::from_le_bytes(word),
+            _ => u32::MAX,
+        }
+    }
+
+    /// What of a base address may be mapped, from byte `first` on, which is where that begins.
+    pub fn bar_from(&self, index: u8, first: u64) -> Option<Mmio> {
+        let info = region(&self.device, index.into()).ok()?;
+        if info.region.flags & abi::REGION_MAPPED == 0 {
+            return None;
+        }
+        let area = info.mapped().filter(|area| area.start == first)?;
+        let bytes = usize::try_from(area.end - area.start).ok()?;
+        let at = info.region.offset.checked_add(first)?;
+        let registers = Mapping::shared(self.device.as_fd(), bytes, at).ok()?;
+        let start = registers.start();
+        // Drivers keep pieces of it for as long as they like.
+        std::mem::forget(registers);
+        // SAFETY: hal's WINDOW: registers, mapped for as long as the program lives, on whole pages.
+        Some(unsafe { Mmio::new(start, bytes) })
+    }
+
+    /// Has the kernel bring an NVMe controller up, or down, whose admin queue it keeps.
+    ///
+    /// Errors: those of the system.
+    pub fn enable_nvme(&self, is_on: bool) -> io::Result<()> {
+        // SAFETY: it takes the number itself.
+        let on = unsafe {
+            rustix::ioctl::IntegerSetter::<{ abi::DEVICE_NVME_ENABLE }>::new_usize(is_on.into())
+        };
+        // SAFETY: as above.
+        unsafe { rustix::ioctl::ioctl(&self.device, on) }?;
+        Ok(())
+    }
+
+    /// Has the kernel send such a controller an admin command; its status field without the phase, and the first word of its
+    /// completion.
+    ///
+    /// Errors: those of the system; `PermissionDenied` for commands that no program may send.
+    pub fn nvme_admin(&self, command: [u64; 8]) -> io::Result<(u16, u32)> {
+        let mut asked = abi::NvmeAdmin {
+            bytes: abi::bytes_of::<abi::NvmeAdmin>(),
+            command,
+            ..abi::NvmeAdmin::default()
+        };
+        // SAFETY: it takes such a block.
+        unsafe { abi::update::<{ abi::DEVICE_NVME_ADMIN }, _>(self.device.as_fd(), &mut asked) }?;
+        Ok((asked.status as u16, asked.result))
+    }
+
     /// What it holds of the system, for programs that close what they do not know.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 3] {
         [&self.container, &self.group, &self.device].map(AsFd::as_fd)
@@ -156,16 +211,6 @@ impl PciFunction for Function {
 
     /// As much of it as may be mapped: the table of MSI-X and what is behind it is missing.
     fn bar(&self, index: u8) -> Option<Mmio> {
-        let info = region(&self.device, index.into()).ok()?;
-        if info.region.flags & abi::REGION_MAPPED == 0 {
-            return None;
-        }
-        let bytes = usize::try_from(info.mapped_bytes()?).ok()?;
-        let registers = Mapping::shared(self.device.as_fd(), bytes, info.region.offset).ok()?;
-        let start = registers.start();
-        // Drivers keep pieces of it for as long as they like.
-        std::mem::forget(registers);
-        // SAFETY: hal's WINDOW: registers, mapped for as long as the program lives, on whole pages.
-        Some(unsafe { Mmio::new(start, bytes) })
+        self.bar_from(index, 0)
     }
 }
