@@ -1,42 +1,51 @@
-//! Pages of a program's that are pinned for many requests.
+//! Pages of a program's that are pinned for many requests of one disk.
+//!
+//! Where an IOMMU translates they are mapped for the disk as long as they are lent, at the addresses where they lie; so a
+//! page is lent to one disk once. They are given back when the unit has forgotten them, and when the last request of theirs
+//! is over.
 
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use base::PAGE_BYTES;
 use hal::Span;
-use mach::mem::fallible::TryGrow;
-use mach::mem::{Page, Pinned};
-use mm::garbage;
+use mach::mem::fallible::{self, TryGrow};
+use mach::mem::{DmaMemory, Page, Reached};
+use mm::garbage::{self, Heap, Pages};
 use sync::{Error, Result};
 
-/// Pages of a program's, pinned, as devices are told of them.
+/// Pages of a program's, pinned, as a disk is told of them.
 pub struct LentPages {
     spans: Vec<Span>,
-    pages: Vec<Page>,
+    pages: Option<Box<Lent>>,
 }
 
+/// As the disk reaches them.
+struct Lent(Vec<Reached>);
+
 impl LentPages {
-    /// These pages, in this order.
+    /// These pages, in this order, for a disk whose memory that is.
     ///
-    /// Errors: `Unsupported` where an IOMMU translates, which would have to be told of each; `OutOfMemory`.
-    pub fn new(pages: Vec<Page>) -> Result<Self> {
-        let mut lent = Self {
-            spans: Vec::new(),
-            pages,
-        };
-        lent.spans.make_room(lent.pages.len())?;
-        for page in &lent.pages {
-            let pinned = Pinned::new(page.clone(), ()).ok_or(Error::Unsupported)?;
-            let span = Span::of_lent(&pinned, 0, PAGE_BYTES).ok_or(Error::Unsupported)?;
-            lent.spans.push(span);
+    /// Errors: `Busy` if one of them cannot be mapped, as it is lent to the disk already; `OutOfMemory`.
+    pub fn new(pages: Vec<Page>, disk: DmaMemory) -> Result<Self> {
+        let mut lent = fallible::boxed(Lent(Vec::new()))?;
+        let mut spans = Vec::new();
+        spans.make_room(pages.len())?;
+        lent.0.make_room(pages.len())?;
+        for page in pages {
+            let reached = Reached::new(page, disk).ok_or(Error::Busy)?;
+            spans.push(Span::of_lent(&reached, 0, PAGE_BYTES).ok_or(Error::Unsupported)?);
+            lent.0.push(reached);
+            sched::resched_point();
         }
-        Ok(lent)
+        let pages = Some(lent);
+        Ok(Self { spans, pages })
     }
 
     /// Bytes in all.
     pub fn bytes(&self) -> u64 {
-        self.pages.len() as u64 * PAGE_BYTES as u64
+        self.spans.len() as u64 * PAGE_BYTES as u64
     }
 
     /// Whole pages.
@@ -54,9 +63,23 @@ impl LentPages {
     }
 }
 
+impl Pages for Lent {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The page goes with its mapping.
+    fn pop(&mut self) -> Option<Page> {
+        drop(self.0.pop());
+        None
+    }
+}
+
 impl Drop for LentPages {
     /// Whoever has them last may be where a request's end is told.
     fn drop(&mut self) {
-        garbage::discard(core::mem::take(&mut self.pages));
+        if let Some(pages) = self.pages.take() {
+            garbage::discard(Heap::Others(pages));
+        }
     }
 }

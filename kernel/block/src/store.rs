@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
 use block::{Durability, Operation, SECTOR_BYTES, SectorRange};
-use mach::mem::Page;
 use mach::mem::fallible::TryGrow;
+use mach::mem::{DmaMemory, Page};
 use mm::reclaim::with_shrunken_caches;
 use sync::{Error, Result};
 use vfs::{FileType, Walk, device_number};
@@ -54,6 +54,11 @@ impl Store {
             number: node.node,
             partition,
         })
+    }
+
+    /// Memory that its disk reaches.
+    pub fn memory(&self) -> DmaMemory {
+        self.disk.memory
     }
 
     /// A disk, or a partition of it.

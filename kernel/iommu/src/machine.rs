@@ -8,7 +8,7 @@ use acpi::RequesterId;
 use base::PhysAddr;
 use hal::pci::PciAddress;
 use mach::klog;
-use mach::mem::{DmaMapper, DmaMemory};
+use mach::mem::{DmaMapper, DmaMemory, NotMapped};
 use mach::sync::Spin;
 use vtd::{Error, MapError, Pages, Unit};
 
@@ -135,14 +135,15 @@ impl Machine {
     }
 
     /// If that fails, some may reach it already.
-    fn share(&self, start: u64, bytes: u64) -> bool {
+    fn share(&self, start: u64, bytes: u64) -> Result<(), NotMapped> {
         let mut shared = self.shared.lock();
-        if shared.try_reserve(1).is_err() {
-            return false;
-        }
+        shared.try_reserve(1).map_err(|_| NotMapped::Refused)?;
         shared.push(start..start + bytes);
         let mut driven = self.driven();
-        driven.all(|function| self.add(function, start, bytes).is_ok())
+        match driven.all(|function| self.add(function, start, bytes).is_ok()) {
+            true => Ok(()),
+            false => Err(NotMapped::Reachable),
+        }
     }
 
     /// Whether nobody reaches it any more. Memory that was shared piece by piece may be taken back
@@ -168,14 +169,17 @@ fn is_unreachable(removed: &Result<(), Error>) -> bool {
 }
 
 impl DmaMapper for Machine {
-    fn map(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> bool {
-        match memory {
-            DmaMemory::Untranslated => true,
-            DmaMemory::Shared => self.share(start.0, bytes as u64),
-            DmaMemory::Of(address) => self
-                .find(address)
-                .is_none_or(|function| self.add(function, start.0, bytes as u64).is_ok()),
-        }
+    fn map(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> Result<(), NotMapped> {
+        let function = match memory {
+            DmaMemory::Untranslated => None,
+            DmaMemory::Shared => return self.share(start.0, bytes as u64),
+            DmaMemory::Of(address) => self.find(address),
+        };
+        let mapped = function.map_or(Ok(()), |function| self.add(function, start.0, bytes as u64));
+        mapped.map_err(|error| match error {
+            Error::InvalidationStuck { .. } => NotMapped::Reachable,
+            _ => NotMapped::Refused,
+        })
     }
 
     fn unmap(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> bool {

@@ -92,8 +92,8 @@ impl AreaFile {
         Ok(0)
     }
 
-    /// Errors: `Invalid` without a ring or for no whole pages, `Busy` the second time, `NoBuffers` beyond a limit,
-    /// `Unsupported` where an IOMMU translates, those of `AddressSpace::pin`.
+    /// Errors: `Invalid` without a ring or for no whole pages, `Busy` the second time, and behind an IOMMU for pages that the disk
+    /// reaches already, `NoBuffers` beyond a limit, those of `AddressSpace::pin`.
     fn register(&self, at: u64) -> Result<usize> {
         let [address, bytes]: [u64; 2] = user::read(VirtAddr(at))?;
         let ring = self.ring()?;
@@ -101,9 +101,13 @@ impl AreaFile {
         if bytes == 0 || (address | bytes) % page != 0 {
             return Err(Error::Invalid);
         }
+        if ring.has_pages() {
+            return Err(Error::Busy);
+        }
         let held = PINNED.hold((bytes / page) as usize, Error::NoBuffers)?;
         let pages = user::space().pin(VirtAddr(address), bytes)?;
-        ring.set_pages(fallible::arc(LentPages::new(pages)?)?, held)?;
+        let pages = LentPages::new(pages, self.area.store.memory())?;
+        ring.set_pages(fallible::arc(pages)?, held)?;
         Ok(0)
     }
 

@@ -41,7 +41,7 @@
 //! The catalogues' list, a catalogue (both sleep); a ring's taking half, a disk's lane, a ring's putting half. The list of pending
 //! rings and an area's state are innermost.
 //!
-//! Not here: rings where an IOMMU translates (`REGISTER` is refused; the plain calls work), figures of partitions for what rings do.
+//! Not here: figures of partitions for what rings do.
 #![no_std]
 #![forbid(unsafe_code)]
 

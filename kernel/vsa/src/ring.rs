@@ -88,6 +88,11 @@ impl Ring {
         &self.memory
     }
 
+    /// Whether its memory was said.
+    pub fn has_pages(&self) -> bool {
+        self.pages.get().is_some()
+    }
+
     /// Says which memory the program's numbers mean, once.
     ///
     /// Errors: `Busy`.

@@ -12,11 +12,19 @@ use crate::status::expect_status;
 pub const TESTS: &[Test] = &[
     (
         "a program does not get out of its area on a virtio disk",
-        |setup| hostile(setup, "virtio"),
+        |setup| hostile(setup, "virtio", &[]),
     ),
     (
         "a program does not get out of its area on an NVMe disk",
-        |setup| hostile(setup, "nvme"),
+        |setup| hostile(setup, "nvme", &[]),
+    ),
+    (
+        "a program does not get out of its area on a virtio disk behind an IOMMU",
+        |setup| hostile(setup, "virtio", &["--iommu"]),
+    ),
+    (
+        "a program does not get out of its area on an NVMe disk behind an IOMMU",
+        |setup| hostile(setup, "nvme", &["--iommu"]),
     ),
 ];
 
@@ -83,8 +91,9 @@ echo \"format $D\" > /dev/vsa/control
 for name in left mid right; do echo \"create $D $([ $name = mid ] && echo 1000 || echo 0) 1048576 $name\" > /dev/vsa/control; done
 for name in left right; do head -c 1048576 /dev/urandom > /dev/vsa/$name; done; sync /dev/vsa/left";
 
-fn hostile(setup: &Setup, bus: &str) -> Result<(), String> {
-    let disk = Image::new(&format!("areas-{bus}"), DISK_BYTES as u64)?;
+fn hostile(setup: &Setup, bus: &str, more: &[&str]) -> Result<(), String> {
+    let image = format!("areas-{bus}{}", more.concat());
+    let disk = Image::new(&image, DISK_BYTES as u64)?;
     let name = if bus == "nvme" { "nvme0n1" } else { "vda" };
     let flag = disk.flag(&format!(",bus={bus}"));
     disks::passes(setup, &[&flag], &format!("D={name}\n{PREPARE}"))?;
@@ -92,8 +101,15 @@ fn hostile(setup: &Setup, bus: &str) -> Result<(), String> {
     let built = build::c(Path::new("tests/programs/scenes/vsa_hostile.c"))?;
     let program = format!("{}:/vsa_hostile", built.display());
     let command = format!("/vsa_hostile {name}");
-    let guest = disks::start(setup, &["--add", &program, &flag], &command)?;
-    expect_status(&guest.wait(BOOT_PATIENCE)?, 0)?;
+    let flags = [&["--add", &program, &flag], more].concat();
+    let end = disks::start(setup, &flags, &command)?.wait(BOOT_PATIENCE)?;
+    expect_status(&end, 0)?;
+    if end.console.contains("The IOMMU refused") {
+        return Err(format!(
+            "the disk was told of what it may not reach: {}",
+            end.console
+        ));
+    }
     let after = disk.bytes()?;
     let mid = CATALOGUE + AREA..CATALOGUE + 2 * AREA;
     let is_ours = |at: usize| at < CATALOGUE || mid.contains(&at);

@@ -74,13 +74,13 @@ pub use leaf::Leaf;
 pub use packets::PACKETS;
 pub use page::Page;
 pub(crate) use peek::peek;
-pub use pinned::Pinned;
+pub use pinned::{Pinned, Reached};
 pub use ram::{
     MemoryStats, cache_stats, cache_stats_of, is_short, is_tight, node_of, shortage, stats,
     total_frames, zone_stats,
 };
 pub(crate) use ram::{idle, settle};
-pub use remapping::{DmaMapper, DmaMemory, remap_by};
+pub use remapping::{DmaMapper, DmaMemory, NotMapped, remap_by};
 pub use resting::{pile_up, resting_bytes, trim};
 pub(crate) use setup::init;
 pub(crate) use stack::top as stack_top;

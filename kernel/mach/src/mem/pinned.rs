@@ -1,4 +1,4 @@
-//! A page on loan to packets, with whatever its owner wants dropped with it.
+//! A page on loan: to packets, with whatever its owner wants dropped with it, or to one device.
 
 use core::ptr::NonNull;
 
@@ -6,7 +6,7 @@ use base::{DeviceAddr, PAGE_BYTES};
 use mbuf::ExternalStorage;
 
 use super::page::Page;
-use super::remapping::reaches_all;
+use super::remapping::{DmaMemory, NotMapped, reaches_all};
 
 /// A page that packets read (`Mbuf::lent`); `T` is dropped when the last of them is gone.
 pub struct Pinned<T> {
@@ -28,6 +28,49 @@ impl<T> Pinned<T> {
 // until it is dropped. A device's address of RAM is the physical one (`dma`). No `&mut` to a
 // page's memory is ever made (**Claim**).
 unsafe impl<T: Send + Sync + 'static> ExternalStorage for Pinned<T> {
+    fn memory(&self) -> NonNull<[u8]> {
+        NonNull::slice_from_raw_parts(self.page.start(), PAGE_BYTES)
+    }
+
+    fn device(&self) -> DeviceAddr {
+        DeviceAddr(self.page.phys().0)
+    }
+}
+
+/// A page that the devices of `DmaMemory` read and write until this is dropped, mapped for them where an IOMMU translates.
+pub struct Reached {
+    page: Page,
+    memory: DmaMemory,
+}
+
+impl Reached {
+    /// `None` for a device's registers, and if it cannot be mapped, as one that is mapped already.
+    pub fn new(page: Page, memory: DmaMemory) -> Option<Self> {
+        if !page.is_memory() {
+            return None;
+        }
+        match memory.let_reach(page.phys()) {
+            Ok(()) => Some(Self { page, memory }),
+            Err(NotMapped::Refused) => None,
+            Err(NotMapped::Reachable) => {
+                core::mem::forget(page);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Reached {
+    /// What may still be reached is nobody's for good.
+    fn drop(&mut self) {
+        if !self.memory.keep_from(self.page.phys()) {
+            core::mem::forget(self.page.clone());
+        }
+    }
+}
+
+// SAFETY: as for `Pinned`; the device sees memory where it lies (`DmaMapper`).
+unsafe impl ExternalStorage for Reached {
     fn memory(&self) -> NonNull<[u8]> {
         NonNull::slice_from_raw_parts(self.page.start(), PAGE_BYTES)
     }

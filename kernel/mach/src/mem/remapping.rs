@@ -5,7 +5,7 @@
 //! somebody else's; devices see it where it lies. Without an IOMMU nobody is told, and every
 //! device reaches everything.
 
-use base::PhysAddr;
+use base::{PAGE_BYTES, PhysAddr};
 use frames::{Extent, FrameNo};
 use hal::pci::PciAddress;
 
@@ -22,11 +22,19 @@ pub enum DmaMemory {
     Of(PciAddress),
 }
 
+/// Why memory was not mapped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotMapped {
+    /// There is no memory for tables, or it is mapped already. Nothing has changed.
+    Refused,
+    /// Some may reach it all the same until it is unmapped.
+    Reachable,
+}
+
 /// What drives the IOMMUs.
 pub trait DmaMapper: Sync {
-    /// Lets those that `memory` is for reach `bytes` bytes from `start` on; false if that
-    /// cannot be. Then some may reach it all the same until it is unmapped.
-    fn map(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> bool;
+    /// Lets those that `memory` is for reach `bytes` bytes from `start` on.
+    fn map(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> Result<(), NotMapped>;
 
     /// Takes that back. False if some may still reach it.
     fn unmap(&self, memory: DmaMemory, start: PhysAddr, bytes: usize) -> bool;
@@ -58,7 +66,7 @@ impl DmaMemory {
     pub(super) fn map(self, extent: Extent, give_back: impl FnOnce(Extent)) -> Option<Extent> {
         let (start, bytes) = (extent.base(), extent.bytes());
         let mapper = self.mapper();
-        if mapper.is_none_or(|mapper| mapper.map(self, start, bytes)) {
+        if mapper.is_none_or(|mapper| mapper.map(self, start, bytes).is_ok()) {
             return Some(extent);
         }
         self.unmap(extent).map(give_back);
@@ -78,6 +86,18 @@ impl DmaMemory {
         let (memory, first) = Self::of_claim(claim);
         let pages = (bytes / base::PAGE_BYTES) as u64;
         memory.unmap(Extent::from_parts(first, pages))
+    }
+
+    /// Lets those that it is for reach a page that lies there.
+    pub(super) fn let_reach(self, page: PhysAddr) -> Result<(), NotMapped> {
+        let mapper = self.mapper();
+        mapper.map_or(Ok(()), |mapper| mapper.map(self, page, PAGE_BYTES))
+    }
+
+    /// Takes that back; false if some may still reach it.
+    pub(super) fn keep_from(self, page: PhysAddr) -> bool {
+        let mapper = self.mapper();
+        mapper.is_none_or(|mapper| mapper.unmap(self, page, PAGE_BYTES))
     }
 
     fn mapper(self) -> Option<&'static dyn DmaMapper> {
