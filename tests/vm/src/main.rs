@@ -23,6 +23,7 @@
 
 #![forbid(unsafe_code)]
 
+mod area_edges;
 mod areas;
 mod beside;
 mod bochs;
@@ -183,6 +184,7 @@ fn suites_of_disks(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
         ours(setup, areas::TESTS),
         ours(setup, once(setup, Cpus::One, areas::TESTS_ONCE)),
+        ours(setup, once(setup, Cpus::One, area_edges::TESTS_ONCE)),
         ours(setup, disks::TESTS),
         ours(setup, once(setup, Cpus::One, disks::TESTS_ONCE)),
         ours(setup, nvme::TESTS),
