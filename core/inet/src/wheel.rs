@@ -7,6 +7,11 @@
 //! of a coarse ring fires at the start of its slot and moves to a finer one by being
 //! armed anew. A bit per slot finds the next deadline.
 //!
+//! Most entries fire in vain: an acknowledgement that may wait for 40 ms rides on an answer, and its entry stays. An
+//! alarm for each batch of segments would be an exit to a hypervisor each. So what is due in more than
+//! 16 ms fires at a whole multiple of these at first, as all that was armed about then does; and where alarms cost much,
+//! the kernel and programs look at such moments anyway.
+//!
 //! Invariant: no slot fires before `soonest`. It is looked for again only when its time has
 //! come, since a disarmed timer may leave it too early: a needless look harms nobody.
 
@@ -17,6 +22,8 @@ use base::Instant;
 const SLOTS: usize = 64;
 const RINGS: usize = 4;
 const TICK_NANOS: u64 = 1_000_000;
+/// What is further away fires first at a whole multiple of so many ticks.
+const STEP_TICKS: u64 = 16;
 const NONE: u32 = u32::MAX;
 /// The lists of entries whose slots have fired, one a ring, behind the slots' own lists. They
 /// keep them apart from what is armed anew meanwhile. A slot's list becomes one as it is, so
@@ -61,7 +68,10 @@ pub(crate) struct Wheel {
 /// Where a deadline is filed: ring, slot, and the tick at which that slot fires.
 fn place_of(now_tick: u64, deadline_tick: u64) -> (usize, usize, u64) {
     let first = now_tick + 1;
-    let tick = deadline_tick.max(first);
+    let tick = match deadline_tick > now_tick + STEP_TICKS {
+        true => deadline_tick - deadline_tick % STEP_TICKS,
+        false => deadline_tick.max(first),
+    };
     for ring in 0..RINGS {
         let shift = 6 * ring as u32;
         // A slot of a coarse ring fires at its first tick, which must not have passed.
@@ -250,6 +260,30 @@ mod tests {
         for late in fired {
             assert!(late.expect("fired") <= Duration::from_millis(1));
         }
+    }
+
+    #[test]
+    fn what_is_armed_within_a_step_fires_together_at_first() {
+        let mut wheel = Wheel::new();
+        let at = |millis| Instant::from_millis(1600 + millis);
+        for millis in 0..STEP_TICKS {
+            assert_eq!(wheel.pop_due(at(millis)), None);
+            wheel.arm(millis as u32, at(millis + 40));
+        }
+        assert_eq!(wheel.next_deadline(), Some(at(32)));
+        let mut fired = [0; STEP_TICKS as usize];
+        while let Some(due) = wheel.next_deadline() {
+            while let Some(timer) = wheel.pop_due(due) {
+                fired[timer as usize] += 1;
+                let exact = at(u64::from(timer) + 40);
+                if due < exact {
+                    wheel.arm(timer, exact);
+                }
+            }
+        }
+        let exact_at_once = |timer: usize| (1600 + timer as u64 + 40).is_multiple_of(STEP_TICKS);
+        let expected = core::array::from_fn(|timer| if exact_at_once(timer) { 1 } else { 2 });
+        assert_eq!(fired, expected);
     }
 
     #[test]

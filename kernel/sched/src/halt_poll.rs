@@ -46,7 +46,7 @@ pub fn pays() -> bool {
     limit() != Duration::ZERO && with_own(|poll| poll.pays())
 }
 
-/// Polls, if that is likely to pay: true if there is work. It is time in which the CPU idles.
+/// Polls, if that is likely to pay: true if there is work, or it is `deadline`. It is time in which the CPU idles.
 pub(crate) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
     if limit() == Duration::ZERO || !with_own(HaltPoll::is_due) {
         return false;
@@ -60,8 +60,11 @@ pub(crate) fn finds_work(cpu: CpuId, deadline: Instant) -> bool {
     let now = mach::time::now();
     sample::end_idle(now);
     current().life.run(now);
-    with_own(|poll| poll.note_poll(found));
-    found
+    let is_over = now >= deadline;
+    if found || !is_over {
+        with_own(|poll| poll.note_poll(found));
+    }
+    found || is_over
 }
 
 fn poll_until(cpu: CpuId, end: Instant) -> bool {

@@ -122,6 +122,17 @@ pub(crate) fn moment_after(time: Instant) -> Instant {
     nth_moment_after(time, 1)
 }
 
+/// The last moment of samples up to `deadline`, if it is after `now`, and else `deadline`: for alarms that may go off
+/// earlier and then need no exit to a hypervisor of their own.
+pub fn coalesced(deadline: Instant, now: Instant) -> Instant {
+    let past_moment_ns = deadline.as_nanos() % period().as_nanos();
+    let moment = Instant::from_nanos(deadline.as_nanos() - past_moment_ns);
+    match moment > now {
+        true => moment,
+        false => deadline,
+    }
+}
+
 /// When this CPU takes its next sample.
 pub(crate) fn next() -> Instant {
     NEXT.get().get().at

@@ -14,8 +14,8 @@ use core::sync::atomic::Ordering;
 
 use base::{CpuId, Instant, SharedCpuSet};
 use mach::cpu::PerCpu;
-use sched::Softirq;
 use sched::timer::{self, Expire, Target, TimerId};
+use sched::{Softirq, sample};
 
 use super::{poll, ring, runners};
 use crate::stack::NetStack;
@@ -99,6 +99,15 @@ pub(crate) fn announce() {
 pub(crate) fn arm(link: &mut Link, deadline: Instant) {
     if !is_served(link, deadline) {
         set(link, deadline, link.now);
+    }
+}
+
+/// The same for a `deadline` that is nobody's: it is moved to an earlier moment at which this CPU has an alarm, if there
+/// is one.
+#[inline]
+pub(crate) fn arm_fallback(link: &mut Link, deadline: Instant) {
+    if !is_served(link, deadline) {
+        set(link, sample::coalesced(deadline, link.now), link.now);
     }
 }
 

@@ -54,7 +54,13 @@ static ATTACHED: AtomicBool = AtomicBool::new(false);
 
 /// Connects the softirq; once at boot.
 pub(crate) fn init() {
-    let fallback = mach::time::affordable_interval(FALLBACKS);
+    let shortest = mach::time::affordable_interval(FALLBACKS);
+    // Where samples are hardly further apart, their alarms serve.
+    let samples = sched::sample::period();
+    let fallback = match samples <= shortest * 2 {
+        true => samples,
+        false => shortest,
+    };
     FALLBACK_NS.store(fallback.as_nanos(), Ordering::Relaxed);
     register_softirq(
         Softirq::Net,
@@ -206,11 +212,11 @@ fn poll_shard(of: &NetStack, number: u16, take: impl FnOnce(&mut LockedShard<'_>
     if has_more || is_last && !arm_doorbell(link) {
         runners::call(number);
     }
-    let due = match is_doorbell_armed(link) {
-        true => deadline,
-        false => deadline.min(now + fallback()),
-    };
-    alarm::arm(link, due);
+    let latest = now + fallback();
+    match is_doorbell_armed(link) || deadline <= latest {
+        true => alarm::arm(link, deadline),
+        false => alarm::arm_fallback(link, latest),
+    }
     drop(shard);
     of.follow_addresses();
 }
@@ -322,7 +328,7 @@ fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
             heed_deadlines(link);
         }
     } else if unannounced != 0 {
-        alarm::arm(link, link.now + fallback());
+        alarm::arm_fallback(link, link.now + fallback());
         alarm::note(link);
     } else if core::mem::take(&mut link.has_looped) && !link.is_loop_alarmed {
         // No frame and no interrupt follows, so that nobody else would look.
@@ -338,7 +344,7 @@ fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
 fn heed_deadlines(link: &mut Link) {
     match alarm::is_own(link) {
         true => raise_by_rest(Softirq::Net),
-        false => alarm::arm(link, link.now + fallback()),
+        false => alarm::arm_fallback(link, link.now + fallback()),
     }
 }
 
