@@ -24,9 +24,8 @@
 //!
 //! # Interrupts (section 7.3)
 //! Ring `n` raises MSI-X message `n`, for received frames only; the link raises the one
-//! behind the last ring. A message clears its cause (EIAC) and masks itself (EIAM), so a
-//! pair is silent from its interrupt on until it is armed again. QEMU's card does not
-//! mask; there `silence` says when that is worth a register.
+//! behind the last ring. A message clears its cause (EIAC). A ring's does not mask itself (EIAM),
+//! for then each wait would begin with a register; `silence` says when to mask it.
 //!
 //! # Memory
 //! Rings (`drivers/intel`) and buffers follow the contract of `docs/dma.md`. What the card knows is freed

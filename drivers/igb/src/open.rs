@@ -115,7 +115,7 @@ fn set_up(registers: &impl Registers, first: u16, pairs: u16) {
 }
 
 /// The rings from `first` on raise messages 0 and so on, everything else the next one (7.3.2). Each
-/// message clears its cause and masks itself. Moderation outlives a reset, so it is ended here.
+/// message clears its cause, and that of everything else masks itself. Moderation outlives a reset, so it is ended here.
 fn map_interrupts(registers: &impl Registers, first: u16, pairs: u16) {
     let mode = GPIE_MSIX | GPIE_NONSELECTIVE_CLEAR | GPIE_AUTO_MASK | GPIE_PENDING_BITS;
     registers.write32(GPIE, mode);
@@ -133,7 +133,7 @@ fn map_interrupts(registers: &impl Registers, first: u16, pairs: u16) {
     }
     let messages = (1 << (pairs + 1)) - 1;
     registers.write32(EIAC, messages);
-    registers.write32(EIAM, messages);
+    registers.write32(EIAM, 1 << pairs);
 }
 
 fn raise_link(registers: &impl Registers) {

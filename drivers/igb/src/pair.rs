@@ -156,8 +156,8 @@ impl<R: Registers> FramePort for Pair<R> {
             // The cause of frames that were taken by polling would interrupt at once. What
             // comes after it is cleared does so rightly; what came before is seen below.
             self.card.registers.write32(EICR, self.message());
+            self.card.registers.write32(EIMS, self.message());
         }
-        self.card.registers.write32(EIMS, self.message());
         self.silence.note_unmasked();
         self.rx.ring.has_frame::<Advanced>()
     }

@@ -9,8 +9,8 @@
 //! second time without a wait in between, it masks. Who was disturbed so masks at once after the next wait, until
 //! waits come between all of its frames again.
 //!
-//! A card that masks itself at each interrupt is asked for the next one anyway: arming always unmasks. Only
-//! causes that came up while the message was masked have to be cleared before.
+//! While it is unmasked, waiting takes no register. Only causes that came up while the message was masked have to be
+//! cleared before it is unmasked.
 
 /// Receives with frames between two waits from which on interrupts disturb.
 const CROWDED: u8 = 2;

@@ -14,7 +14,7 @@ use mbuf::{BLOCK_CAPACITY, Chain, Checksum, Mbuf, Pool, RxFrame};
 use crate::ring::{Ring, SLOTS};
 
 /// The card is shown new buffers in batches of this many.
-const SHOW_BATCH: u16 = 32;
+const SHOW_BATCH: u16 = 64;
 /// An Ethernet header: no frame is shorter.
 const FRAME_BYTES_MIN: usize = 14;
 /// The longest frame that a card stores or sends uncut, tagged.

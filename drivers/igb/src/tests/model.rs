@@ -50,8 +50,6 @@ pub(super) struct Model {
     pub(super) ignores_stop: bool,
     /// The EEPROM holds no address.
     pub(super) has_no_address: bool,
-    /// Messages do not mask themselves, as in QEMU.
-    pub(super) ignores_auto_mask: bool,
     /// The link goes down right after the next access to this register.
     pub(super) unplug_after: Option<usize>,
 }
@@ -68,7 +66,6 @@ impl Model {
             ignores_reset: false,
             ignores_stop: false,
             has_no_address: false,
-            ignores_auto_mask: false,
             unplug_after: None,
         };
         model.reset();
@@ -226,8 +223,7 @@ impl Model {
             let bit = 1 << message;
             self.messages[message] += 1;
             self.put(EICR, self.get(EICR) & !(bit & self.get(EIAC)));
-            let masks = self.get(GPIE) & GPIE_AUTO_MASK != 0 && !self.ignores_auto_mask;
-            if masks {
+            if self.get(GPIE) & GPIE_AUTO_MASK != 0 {
                 self.put(EIMS, self.get(EIMS) & !(bit & self.get(EIAM)));
             }
         }
