@@ -1,7 +1,7 @@
 //! A card that a driver in the program moves frames with; the kernel is not asked.
 //!
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
-//! arms the card, and waits for the [`Interrupt`].
+//! arms the card, after a moment's look where that is likely to find frames ([`ArmPoll`]), and waits for the [`Interrupt`].
 
 use std::sync::Arc;
 
@@ -9,8 +9,10 @@ use base::{Duration, Instant};
 use hal::{Capabilities, FramePort, PortCounters};
 use mbuf::{FreeList, Mbuf, Pool, RxFrame, TxFrame};
 
+use crate::arm_poll::ArmPoll;
 use crate::exchange::{Count, Counts};
 use crate::frame_io::FrameIo;
+use crate::monotonic_nanos;
 use crate::port_mirror::PortMirror;
 use crate::vfio::Interrupt;
 
@@ -25,6 +27,7 @@ pub struct Card {
     /// For who looks on in the machine; without the right to, its frames are seen by nobody.
     mirror: Option<Arc<PortMirror>>,
     is_armed: bool,
+    arm_poll: ArmPoll,
     has_queued: bool,
     watched: Instant,
     counts: Counts,
@@ -43,6 +46,7 @@ impl Card {
             buffers,
             mirror: None,
             is_armed: false,
+            arm_poll: ArmPoll::default(),
             has_queued: false,
             watched: Instant::START,
             counts: Counts::default(),
@@ -81,9 +85,24 @@ impl Card {
     }
 
     #[cold]
-    fn disarm(&mut self) {
+    fn disarm(&mut self, now: Instant) {
         self.is_armed = false;
+        self.arm_poll.note_look(now);
         self.port.disarm();
+    }
+
+    /// Looks for frames for a moment; true if there are any.
+    fn finds_frames(&mut self, begin: Instant) -> bool {
+        let Some(end) = self.arm_poll.begin(begin) else {
+            return false;
+        };
+        let mut has_found = self.port.has_received();
+        while !has_found && now() < end {
+            std::hint::spin_loop();
+            has_found = self.port.has_received();
+        }
+        self.arm_poll.end(has_found);
+        has_found
     }
 
     #[cold]
@@ -122,7 +141,7 @@ impl FrameIo for Card {
     #[inline]
     fn begin(&mut self, now: Instant) {
         if self.is_armed {
-            self.disarm();
+            self.disarm(now);
         }
         if now.since(self.watched) >= WATCH {
             self.watch(now);
@@ -174,8 +193,18 @@ impl FrameIo for Card {
 
     /// The interrupt stays to be seen until then: others may wait for it, too.
     fn arm(&mut self) -> bool {
+        if self.finds_frames(now()) {
+            return true;
+        }
         self.is_armed = true;
         self.interrupt.clear();
-        self.port.arm()
+        let before = now();
+        let has_frames = self.port.arm();
+        self.arm_poll.note_armed(before, now());
+        has_frames
     }
+}
+
+fn now() -> Instant {
+    Instant::from_nanos(monotonic_nanos())
 }

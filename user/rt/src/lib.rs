@@ -35,6 +35,7 @@
 //! chunks are the parent's alone and are not mapped in the child: it must not touch the queue.
 
 mod area;
+mod arm_poll;
 mod blocks;
 mod card;
 mod clock;
