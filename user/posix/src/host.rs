@@ -12,7 +12,7 @@ use sietch_io::{Address, Station, World};
 use crate::errno::{Errno, Result};
 use crate::events;
 use crate::open::{Named, Open};
-use crate::sending::Sending;
+use crate::sending::{LOOK_NANOS, Sending};
 use crate::sets::WatchSet;
 use crate::sharing::Sharing;
 use crate::table::Table;
@@ -136,6 +136,14 @@ impl<L: Link> Host<L> {
         let is_waiting = self.is_crowded() || self.station.io().is_scarce();
         let patience = is_waiting.then(|| Instant::from_nanos(now.as_nanos() + PATIENCE_NANOS));
         due.into_iter().chain(patience).min()
+    }
+
+    /// The same for a program that waits: what falls due at a look from time to time is left to who looks, so that an
+    /// alarm serves both.
+    pub fn wait_deadline(&mut self, now: Instant) -> Option<Instant> {
+        let due = self.next_deadline(now)?;
+        let is_at_look = due > now && due.as_nanos().is_multiple_of(LOOK_NANOS);
+        (!is_at_look || !self.is_watched()).then_some(due)
     }
 
     /// Who waits for the link's descriptor hears of the next frame; true if frames are there already.

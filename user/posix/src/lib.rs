@@ -70,5 +70,6 @@ pub use options::{OptionBytes, is_filter, is_made};
 pub use pace::Pace;
 pub use pieces::{Gather, Scatter};
 pub use published::{Counter, Shown};
+pub use sending::LOOK_NANOS;
 pub use sets::WatchSet;
 pub use table::NUMBERS_MAX;

@@ -2,8 +2,11 @@
 //!
 //! Each time costs a system call, so answers to several ready sockets leave together: a program that was just told of
 //! `n` ready sockets has `n` sends that may be left lying, and the last of them takes all along, as does the next
-//! question for what is ready. One that took a datagram while more wait comes back for them, so its answer may lie
-//! as well. If the program does neither, somebody else must look after what lies there: while nobody
+//! question for what is ready. A program that answers several questions of one socket sends more often: it has
+//! as many as it sent the last time, and from there on each flush waits for twice as many. Where fewer sockets are ready
+//! than before, the rest is about to be: while questions come, what lies there waits for their answers, for [`TURNS_MAX`]
+//! questions for what is ready. One that took a
+//! datagram while more wait comes back for them, so its answer may lie as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
 //!
 //! More than a part of the ring is never left lying: what does not fit there is lost.
@@ -13,10 +16,22 @@ use rt::FrameIo;
 
 use crate::host::{Host, Link};
 
+/// Who looks from time to time does so at whole multiples of this. It is how long what was left lying may lie.
+pub const LOOK_NANOS: u64 = 16_000_000;
+
+/// So often what lies there is left lying for what comes.
+const TURNS_MAX: u8 = 3;
+
 /// See the module.
 pub(crate) struct Sending {
     /// Sends that may be left lying.
     deferrable: usize,
+    /// Since the program was told of ready sockets while nothing lay there, if it was of any.
+    sent: Option<usize>,
+    /// Something lies there.
+    lies: bool,
+    /// Turns through which it has.
+    turns: u8,
     is_watched: bool,
     /// With so many frames in flight they leave at once.
     frames_max: u32,
@@ -26,9 +41,53 @@ impl Sending {
     pub(crate) fn new(ring_entries: u32) -> Self {
         Self {
             deferrable: 0,
+            sent: None,
+            lies: false,
+            turns: 0,
             is_watched: false,
             frames_max: ring_entries / 4,
         }
+    }
+
+    #[inline]
+    fn begin_round(&mut self, ready: usize) {
+        if self.lies && ready != 0 {
+            self.deferrable = self.deferrable.max(ready);
+            return;
+        }
+        let sent = self.sent.filter(|_| ready != 0);
+        self.deferrable = sent.map_or(ready, |sent| sent.max(ready));
+        self.sent = (ready != 0).then_some(0);
+    }
+
+    /// After `taken` frames came: whether what lies there waits for the answers to them.
+    #[inline]
+    fn goes_on(&mut self, taken: usize) -> bool {
+        let goes_on = self.lies && taken != 0 && self.turns < TURNS_MAX;
+        self.turns += u8::from(goes_on);
+        goes_on
+    }
+
+    #[inline]
+    fn note_flush(&mut self) {
+        self.lies = false;
+        self.turns = 0;
+    }
+
+    /// Whether what is sent now may be left lying.
+    #[inline]
+    fn may_lie(&mut self) -> bool {
+        self.deferrable = self.deferrable.saturating_sub(1);
+        if let Some(sent) = &mut self.sent {
+            *sent += 1;
+            if self.deferrable == 0 {
+                self.deferrable = *sent;
+                return false;
+            }
+        }
+        let may_lie = self.is_watched && self.deferrable != 0;
+        self.lies |= may_lie;
+        may_lie
     }
 }
 
@@ -36,7 +95,7 @@ impl<L: Link> Host<L> {
     /// The program was told of so many ready sockets.
     #[inline]
     pub fn expect_answers(&mut self, count: usize) {
-        self.sending.deferrable = count;
+        self.sending.begin_round(count);
     }
 
     /// The program took something, and `has_more` waits on the same socket.
@@ -55,12 +114,14 @@ impl<L: Link> Host<L> {
         }
     }
 
+    pub(crate) fn is_watched(&self) -> bool {
+        self.sending.is_watched
+    }
+
     /// The program has sent something.
     #[inline]
     pub(crate) fn after_sending(&mut self) {
-        self.sending.deferrable = self.sending.deferrable.saturating_sub(1);
-        let may_lie = self.sending.is_watched && self.sending.deferrable != 0;
-        if !may_lie || self.is_crowded() {
+        if !self.sending.may_lie() || self.is_crowded() {
             self.flush();
         }
     }
@@ -73,11 +134,21 @@ impl<L: Link> Host<L> {
     /// Has the kernel send all that was staged.
     #[inline]
     pub fn flush(&mut self) {
+        self.sending.note_flush();
         let io = self.station.io();
         if io.flush() && self.link.kick(io).is_err() {
             self.lose_link();
         }
         self.station.io().reclaim();
+    }
+
+    /// A turn of a program that asks what is ready: what was staged may wait for the answers to what comes.
+    #[inline]
+    pub fn turn_to_answer(&mut self, now: Instant) {
+        let taken = self.look(now);
+        if !self.sending.goes_on(taken) || self.is_crowded() {
+            self.flush();
+        }
     }
 
     /// One turn of who looks from time to time; true if there is nothing that it could do before `now`, and a

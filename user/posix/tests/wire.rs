@@ -5,9 +5,10 @@ mod support;
 use std::io::{IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 
+use base::Instant;
 use posix::{
-    Direction, Endpoint, Errno, Events, Gather, Open, Result, Scatter, SendOptions, Shutdown,
-    Transport, Trigger,
+    Direction, Endpoint, Errno, Events, Gather, Host, LOOK_NANOS, Open, Result, Scatter,
+    SendOptions, Shutdown, Transport, Trigger,
 };
 use support::*;
 
@@ -230,14 +231,19 @@ fn datagrams_come_whole_with_who_sent_them() {
     }
 }
 
+/// What is sent does not wait for acknowledgements.
+fn send_at_once(host: &mut Host<Shared>, number: u32) {
+    let open = host.socket(number).unwrap();
+    let at_once = 1_i32.to_ne_bytes();
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_NODELAY);
+    let set = host.set_option(&open, level, name, &at_once);
+    assert_eq!(set, Ok(()));
+}
+
 #[test]
 fn answers_to_several_ready_sockets_leave_together_while_somebody_looks_after_them() {
     let mut wire = Wire::connected();
-    let open = wire.server().socket(SERVED).unwrap();
-    let at_once = 1_i32.to_ne_bytes();
-    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_NODELAY);
-    let set = wire.server().set_option(&open, level, name, &at_once);
-    assert_eq!(set, Ok(()));
+    send_at_once(wire.server(), SERVED);
     wire.steps(10);
     let kicks = |wire: &Wire| wire.sides[0].kicks();
     let answer = |wire: &mut Wire| send(wire.server(), SERVED, b"answer").unwrap();
@@ -256,13 +262,97 @@ fn answers_to_several_ready_sockets_leave_together_while_somebody_looks_after_th
     assert_eq!(kicks(&wire), before + 3);
     answer(&mut wire);
     assert_eq!(kicks(&wire), before + 4);
+    (0..2).for_each(|_| _ = answer(&mut wire));
+    assert_eq!(kicks(&wire), before + 4, "as many that were not expected");
     answer(&mut wire);
-    assert_eq!(kicks(&wire), before + 5, "one that was not expected");
+    assert_eq!(kicks(&wire), before + 5);
 
     wire.server().expect_answers(9);
     answer(&mut wire);
     wire.server().watch(false);
     assert_eq!(kicks(&wire), before + 6);
+}
+
+#[test]
+fn a_socket_that_is_answered_several_times_has_as_many_answers_the_next_time() {
+    let mut wire = Wire::connected();
+    send_at_once(wire.server(), SERVED);
+    wire.steps(10);
+    wire.server().watch(true);
+    let kicks_of_round = |wire: &mut Wire, answers: usize| {
+        let before = wire.sides[0].kicks();
+        wire.server().expect_answers(1);
+        (0..answers).for_each(|_| send(wire.server(), SERVED, b"answer").map(drop).unwrap());
+        let kicks = wire.sides[0].kicks() - before;
+        wire.steps(10);
+        kicks
+    };
+    assert_eq!(kicks_of_round(&mut wire, 1), 1);
+    assert_eq!(
+        kicks_of_round(&mut wire, 16),
+        5,
+        "with the 1st, 2nd, 4th, 8th and 16th"
+    );
+    assert_eq!(kicks_of_round(&mut wire, 16), 1);
+    assert_eq!(
+        kicks_of_round(&mut wire, 1),
+        0,
+        "it leaves at the next turn"
+    );
+    assert_eq!(kicks_of_round(&mut wire, 1), 1);
+}
+
+#[test]
+fn who_waits_leaves_to_who_looks_what_falls_due_at_a_look() {
+    let mut wire = Wire::connected();
+    wire.steps(300);
+    send(wire.client(), CLIENT, b"question").unwrap();
+    wire.steps(2);
+    let now = Instant::from_nanos(wire.now);
+    let due = wire
+        .server()
+        .next_deadline(now)
+        .expect("an acknowledgement");
+    assert_eq!(due.as_nanos() % LOOK_NANOS, 0);
+    assert_eq!(wire.server().wait_deadline(now), Some(due), "nobody looks");
+    wire.server().watch(true);
+    assert_eq!(wire.server().wait_deadline(now), None);
+    assert_eq!(wire.server().wait_deadline(due), Some(due), "it is late");
+}
+
+/// A question comes to the server, which has not looked yet.
+fn question(wire: &mut Wire) {
+    send(wire.client(), CLIENT, b"question").unwrap();
+    let [server, client] = &mut wire.sides;
+    client.host.flush();
+    for frame in client.port.take_sent() {
+        let exchange = server.host.station().io();
+        server.kernel.borrow_mut().deliver(exchange, &frame);
+    }
+}
+
+#[test]
+fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
+    let mut wire = Wire::connected();
+    send_at_once(wire.server(), SERVED);
+    send_at_once(wire.client(), CLIENT);
+    wire.steps(10);
+    wire.server().watch(true);
+    for (questions, expected) in [(0, 1), (2, 3), (9, 4)] {
+        let before = wire.sides[0].kicks();
+        wire.server().expect_answers(9);
+        send(wire.server(), SERVED, b"answer").unwrap();
+        let mut turns = 0;
+        while wire.sides[0].kicks() == before {
+            if turns < questions {
+                question(&mut wire);
+            }
+            let now = Instant::from_nanos(wire.now);
+            wire.server().turn_to_answer(now);
+            turns += 1;
+        }
+        assert_eq!(turns, expected, "{questions} questions");
+    }
 }
 
 #[test]

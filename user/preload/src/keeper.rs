@@ -5,7 +5,8 @@
 //! The keeper sleeps until frames come, and from then on looks every few milliseconds whether somebody was in the
 //! library, until nothing happens any more. While it looks, sends may be left lying; while it sleeps,
 //! they leave at once. So a busy program pays for sixty wake-ups a second, and an idle one for none. They come at whole
-//! multiples of the period, where the kernel's own alarms are: a hypervisor is asked for one alarm, not for two.
+//! multiples of the period, where the kernel's own alarms are: a hypervisor is asked for one alarm, not for two. What the stack
+//! has to do at such a moment is the keeper's while it looks, and no program's that waits.
 
 use std::ffi::c_int;
 use std::mem;
@@ -13,13 +14,12 @@ use std::ptr;
 use std::thread;
 
 use base::Instant;
+use posix::LOOK_NANOS;
 
 use crate::patience::{Polling, poll_files, readable};
 use crate::seen;
 use crate::state::{self, Held};
 
-/// How long what was left lying may lie.
-const PERIOD_NANOS: u64 = 16_000_000;
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
 
@@ -79,7 +79,7 @@ fn rest(place: u8) -> Option<(Option<Instant>, Polling)> {
     let host = held.host();
     host.watch(false);
     let due = host.next_deadline(now);
-    let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + PERIOD_NANOS);
+    let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + LOOK_NANOS);
     let due = match host.arm() {
         true => Some(now),
         false => due.map(slack),
@@ -101,13 +101,13 @@ fn look_until_quiet(place: u8, revocation: c_int) -> bool {
             host.lose_link();
         }
         host.watch(true);
-        let is_visited = seen.is_some_and(|seen| seen != host.turns());
-        let is_quiet = match seen {
-            Some(_) if !is_visited => host.look_after(state::now()),
-            _ => false,
-        };
+        let now = state::now();
+        let is_unvisited = seen == Some(host.turns());
+        let is_due = host.next_deadline(now).is_some_and(|due| due <= now);
+        let has_rested = (is_unvisited || is_due) && host.look_after(now);
+        let is_quiet = has_rested && is_unvisited;
         if place == 0 {
-            seen::write(host, state::now(), |show| {
+            seen::write(host, now, |show| {
                 let further = state::further().filter_map(|place| Held::at(place).ok());
                 further.for_each(|mut held| show(held.host()));
             });
@@ -125,7 +125,7 @@ fn look_until_quiet(place: u8, revocation: c_int) -> bool {
 
 fn sleep_until_next_look() {
     const NANOS_PER_SEC: u64 = 1_000_000_000;
-    let at = (state::now().as_nanos() / PERIOD_NANOS + 1) * PERIOD_NANOS;
+    let at = (state::now().as_nanos() / LOOK_NANOS + 1) * LOOK_NANOS;
     let at = libc::timespec {
         tv_sec: (at / NANOS_PER_SEC) as _,
         tv_nsec: (at % NANOS_PER_SEC) as _,

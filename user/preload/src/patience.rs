@@ -182,13 +182,16 @@ struct Watched {
 }
 
 impl Watched {
+    /// A wait that is over at once arms nothing.
+    ///
     /// Errors: `TOO_MANY`.
-    fn begin(held: &mut Held) -> Result<Self> {
+    fn begin(held: &mut Held, until: Option<Instant>) -> Result<Self> {
         let (now, place) = (held.now(), held.place());
+        let is_over = until.is_some_and(|until| until <= now);
         let (host, bells) = held.parts();
         host.flush();
-        let due = host.next_deadline(now);
-        let wake = match host.arm() {
+        let due = host.wait_deadline(now);
+        let wake = match is_over || host.arm() {
             true => Some(now),
             false => due,
         };
@@ -267,7 +270,7 @@ pub fn wait_at(
             return give_back(&around, Errno::NETWORK_DOWN);
         }
     }
-    let own = match Watched::begin(&mut held) {
+    let own = match Watched::begin(&mut held, until) {
         Ok(own) => own,
         Err(error) => {
             drop(held);
@@ -304,7 +307,7 @@ fn watch_other(
     is_over: &mut impl FnMut(&mut Held) -> bool,
 ) -> Option<Instant> {
     let now = held.now();
-    let watched = Watched::begin(&mut held);
+    let watched = Watched::begin(&mut held, None);
     if is_over(&mut held) {
         return Some(now);
     }

@@ -186,7 +186,7 @@ fn wait(
     shards::note_waiting(&members);
     loop {
         let now = held.now();
-        held.host().turn(now);
+        held.host().turn_to_answer(now);
         let others = members.places() & !(1 << held.place());
         if others != 0 {
             held = turn_others(held, others, set)?;
