@@ -11,9 +11,31 @@ const WORDS: [(inet::Events, Events); 6] = [
     (inet::Events::FAILURE, Events::ERR),
 ];
 
+/// What each set of the stack's events is in the words of poll(2): this is asked for several times for each request.
+static MEANINGS: [Events; SETS] = meanings();
+
+const SETS: usize = inet::Events::all().bits() as usize + 1;
+
+const fn meanings() -> [Events; SETS] {
+    let mut all = [Events::empty(); SETS];
+    let mut at = 0;
+    while at < all.len() {
+        let mut word = 0;
+        while word < WORDS.len() {
+            let (theirs, ours) = WORDS[word];
+            if at & theirs.bits() as usize != 0 {
+                all[at] = all[at].union(ours);
+            }
+            word += 1;
+        }
+        at += 1;
+    }
+    all
+}
+
 /// The same in the words of poll(2).
 #[inline]
 pub fn of(events: inet::Events) -> Events {
-    let there = WORDS.iter().filter(|(theirs, _)| events.contains(*theirs));
-    there.fold(Events::empty(), |all, (_, ours)| all | *ours)
+    let known = MEANINGS.get(usize::from(events.bits()));
+    known.copied().unwrap_or_default()
 }

@@ -198,6 +198,13 @@ impl<L: Link> Host<L> {
         open.set_ready(ready);
     }
 
+    /// The same after bytes were taken, which makes no room to send and takes none.
+    #[inline]
+    pub(crate) fn refresh_after_read(&mut self, open: &Open) {
+        let ready = events::of(self.parts().0.poll_but_writable(open.id()));
+        open.set_ready(ready | open.ready() & Events::WRITABLE);
+    }
+
     /// Errors: `NETWORK_DOWN` without the link.
     #[inline]
     pub(crate) fn check_link(&self) -> Result<()> {

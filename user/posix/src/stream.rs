@@ -27,7 +27,7 @@ impl<L: Link> Host<L> {
             return Ok(());
         }
         let taken = stack.recv_with(world, open.id(), max, &mut |bytes| to.put(bytes));
-        self.refresh(open);
+        self.refresh_after_read(open);
         Ok(taken.map(drop)?)
     }
 

@@ -208,7 +208,7 @@ impl Held {
     }
 
     /// It may move while we wait, but not once we have the lock of the host that has it.
-    #[inline]
+    #[inline(always)]
     fn where_it_is(place_now: impl Fn() -> u8) -> Result<Self> {
         loop {
             let place = place_now();

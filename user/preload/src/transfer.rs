@@ -67,6 +67,8 @@ pub fn throw_away(number: c_int, max: usize, flags: c_int) -> Option<Result<usiz
     thrown.transpose()
 }
 
+/// Receives as the flags say. Inlined, for `read` has none: what is asked of them here is not asked there.
+#[inline(always)]
 pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Result<Received> {
     if flags & libc::MSG_OOB != 0 {
         return Err(Errno::INVALID);
@@ -119,7 +121,8 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
     }
 }
 
-/// Sends; `None` if the socket has become the kernel's for this peer.
+/// Sends; `None` if the socket has become the kernel's for this peer. Inlined as [`receive`] is.
+#[inline(always)]
 pub fn send(
     number: c_int,
     pieces: &[IoSlice<'_>],
