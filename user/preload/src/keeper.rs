@@ -7,6 +7,9 @@
 //! they leave at once. So a busy program pays for sixty wake-ups a second, and an idle one for none. They come at whole
 //! multiples of the period, where the kernel's own alarms are: a hypervisor is asked for one alarm, not for two. What the stack
 //! has to do at such a moment is the keeper's while it looks, and no program's that waits.
+//!
+//! A program that waits for frames itself is woken by the same one. Then the keeper stays out of its way: it looks
+//! a period later, and sleeps again at once if the program waits again by then and had little to do meanwhile.
 
 use std::ffi::c_int;
 use std::mem;
@@ -14,14 +17,16 @@ use std::ptr;
 use std::thread;
 
 use base::Instant;
-use posix::LOOK_NANOS;
+use posix::{Host, LOOK_NANOS};
 
 use crate::patience::{Polling, poll_files, readable};
 use crate::seen;
-use crate::state::{self, Held};
+use crate::state::{self, Held, Port};
 
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
+/// So many turns between two looks are little: a request that came alone takes two or three.
+const FEW_TURNS: u64 = 8;
 
 /// Starts one for the host of a place, whose link is gone when `revocation` can be read, and until `bell` rings and the link is a newer
 /// library's. Without a thread for it each send leaves at
@@ -49,14 +54,23 @@ pub fn spawn(name: &str, run: impl FnOnce() + Send + 'static) {
 /// As long as there is a link, and it is this library's.
 fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
     let is_first = place == 0;
-    while let Some((due, polling)) = rest(place) {
+    while let Some(Rest {
+        due,
+        turns,
+        polling,
+    }) = rest(place)
+    {
         let shown = if is_first { seen::descriptor() } else { -1 };
         let mut files = [descriptor, revocation, bell, shown].map(readable);
         let most = due.map(|due| due.since(state::now()).as_nanos());
-        // Whatever ends the wait, it is time to look.
         poll_files(&mut files, most, ptr::null()).ok();
         drop(polling);
-        if !look_until_quiet(place, revocation) {
+        // Whatever else ends the wait, it is time to look.
+        let [frames, others @ ..] = files.map(|file| file.revents != 0);
+        if frames && !others.contains(&true) && is_attended(place) {
+            sleep_until_next_look();
+        }
+        if !look_until_quiet(place, revocation, turns) {
             break;
         }
     }
@@ -66,14 +80,26 @@ fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
     }
 }
 
+/// Whether somebody of the program's is in the library, or waits there for the same frames.
+fn is_attended(place: u8) -> bool {
+    state::try_lock_at(place).is_none_or(|state| state.bells.are_out())
+}
+
 /// Whether the administrator has taken the link away.
 fn is_revoked(revocation: c_int) -> bool {
     let mut files = [readable(revocation)];
     revocation >= 0 && poll_files(&mut files, Some(0), ptr::null()).is_ok_and(|ready| ready != 0)
 }
 
+/// What a keeper that sleeps waits for, and how many turns there were before.
+struct Rest {
+    due: Option<Instant>,
+    turns: u64,
+    polling: Polling,
+}
+
 /// From now on nobody looks; when something is due that nobody may be there for. `None` without a link.
-fn rest(place: u8) -> Option<(Option<Instant>, Polling)> {
+fn rest(place: u8) -> Option<Rest> {
     let mut held = Held::at(place).ok()?;
     let now = held.now();
     let host = held.host();
@@ -84,43 +110,57 @@ fn rest(place: u8) -> Option<(Option<Instant>, Polling)> {
         true => Some(now),
         false => due.map(slack),
     };
-    let is_up = host.is_up();
-    is_up.then(|| (due, Polling::begin(&held)))
+    let (is_up, turns) = (host.is_up(), host.turns());
+    is_up.then(|| Rest {
+        due,
+        turns,
+        polling: Polling::begin(&held),
+    })
 }
 
-/// False without a link.
-fn look_until_quiet(place: u8, revocation: c_int) -> bool {
+/// Looks, beginning at once; there were so many turns when somebody looked last. False without a link.
+fn look_until_quiet(place: u8, revocation: c_int, mut turns: u64) -> bool {
     let mut quiet = 0;
-    let mut seen = None;
-    while quiet < QUIET_LOOKS {
+    loop {
         let Ok(mut held) = Held::at(place) else {
             return false;
         };
-        let host = held.host();
+        let (host, bells) = held.parts();
         if is_revoked(revocation) {
             host.lose_link();
         }
         host.watch(true);
         let now = state::now();
-        let is_unvisited = seen == Some(host.turns());
+        let turns_since = host.turns() - turns;
+        let is_attended = bells.are_out() && turns_since < FEW_TURNS;
+        let is_still = turns_since == 0 || is_attended;
         let is_due = host.next_deadline(now).is_some_and(|due| due <= now);
-        let has_rested = (is_unvisited || is_due) && host.look_after(now);
-        let is_quiet = has_rested && is_unvisited;
-        if place == 0 {
-            seen::write(host, now, |show| {
-                let further = state::further().filter_map(|place| Held::at(place).ok());
-                further.for_each(|mut held| show(held.host()));
-            });
-        }
-        quiet = if is_quiet { quiet + 1 } else { 0 };
-        seen = Some(host.turns());
+        let has_rested = (is_still || is_due) && host.look_after(now);
+        quiet = match has_rested && is_still {
+            true if is_attended => QUIET_LOOKS,
+            true => quiet + 1,
+            false => 0,
+        };
+        show(place, host);
+        turns = host.turns();
         if !host.is_up() {
             return false;
         }
         drop(held);
+        if quiet >= QUIET_LOOKS {
+            return true;
+        }
         sleep_until_next_look();
     }
-    true
+}
+
+fn show(place: u8, host: &mut Host<Port>) {
+    if place == 0 {
+        seen::write(host, state::now(), |show| {
+            let further = state::further().filter_map(|place| Held::at(place).ok());
+            further.for_each(|mut held| show(held.host()));
+        });
+    }
 }
 
 fn sleep_until_next_look() {

@@ -98,6 +98,11 @@ impl Bells {
         bell.1 = Hangs::Unused;
     }
 
+    /// Whether a thread of the program's waits.
+    pub fn are_out(&self) -> bool {
+        self.0.iter().any(|bell| bell.1 != Hangs::Unused)
+    }
+
     /// Wakes all who wait.
     pub fn ring(&mut self) {
         for bell in self.0.iter_mut().filter(|bell| bell.1 == Hangs::Silent) {
