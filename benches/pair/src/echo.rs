@@ -45,7 +45,8 @@ impl Echo {
     }
 }
 
-fn connect(address: Ipv4Addr) -> std::io::Result<UdpSocket> {
+/// A socket that is connected to the echo of an address. Reads give up after [`SILENCE`].
+pub fn connect(address: Ipv4Addr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(("0.0.0.0", 0))?;
     socket.connect((address, PORT))?;
     socket.set_read_timeout(Some(SILENCE))?;

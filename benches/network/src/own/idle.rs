@@ -14,10 +14,10 @@ use super::table::Table;
 const PORT: u16 = 6379;
 const ASK: &[u8] = b"GET key\r\n";
 const ANSWER: &[u8] = b"$-1\r\n";
-const WATCHED: Duration = Duration::from_secs(10);
+const WATCHED: Duration = Duration::from_secs(5);
 /// What a system may take to come to rest.
 const REST: Duration = Duration::from_secs(2);
-const PAUSE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_secs(1);
 const PAUSES: u32 = 20;
 /// Requests one after the other, as many again before them.
 const LOADED: u32 = 2000;
@@ -40,12 +40,15 @@ pub fn measure(network: Network, divisor: u32, table: &mut Table) -> Result<(), 
         ask_us(&mut stream)
     })?;
     let rows = [
-        ("QEMU's CPU time in 10 s without a request, ms", idle_ms),
+        ("QEMU's CPU time in 5 s without a request, ms", idle_ms),
         (
             "answer to requests one after the other, median of 2000, µs",
             loaded,
         ),
-        ("answer to the first one after 5 s, median of 20, µs", first),
+        (
+            "answer to the first one after a second, median of 20, µs",
+            first,
+        ),
     ];
     for (name, figure) in rows {
         table.add(name, network, figure);

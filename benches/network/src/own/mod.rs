@@ -4,7 +4,9 @@
 //! parts of that. Rounds alternate between the networks, so that a busy host disturbs all alike.
 
 mod cpus;
+mod echoes;
 mod idle;
+mod instructions;
 mod limit;
 mod loads;
 mod neighbours;
@@ -13,12 +15,20 @@ mod page;
 mod programs;
 mod servers;
 mod table;
+mod whose;
 
 use network::Network;
 use table::Table;
 
 /// What can be measured by itself.
-pub const PARTS: [&str; 5] = ["servers", "cpus", "idle", "neighbours", "limit"];
+pub const PARTS: [&str; 6] = [
+    "servers",
+    "instructions",
+    "cpus",
+    "idle",
+    "neighbours",
+    "limit",
+];
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +41,7 @@ pub struct Amount {
 
 const QUICK_DIVISOR: u32 = 6;
 
-/// Measures some parts, all if none is named; writes the page if all were in full length.
+/// Measures some parts, all if none is named; writes their sections of the page if they were measured in full length.
 pub fn measure(parts: &[String], amount: Amount) -> Result<(), String> {
     let is_wanted = |name: &str| parts.is_empty() || parts.iter().any(|part| part == name);
     let divisor = if amount.quick { QUICK_DIVISOR } else { 1 };
@@ -44,11 +54,11 @@ pub fn measure(parts: &[String], amount: Amount) -> Result<(), String> {
             }
         }
     }
-    let text = page::tables(&tables);
-    println!("{text}");
-    match parts.is_empty() && !amount.quick {
-        true => page::write(&text, amount.rounds),
-        false => Ok(()),
+    let sections = page::sections(&tables, amount.rounds);
+    sections.iter().for_each(|(_, text)| println!("{text}"));
+    match amount.quick {
+        true => Ok(()),
+        false => page::write(&sections),
     }
 }
 
@@ -69,9 +79,16 @@ fn part_of(part: &str, divisor: u32, table: &mut Table) {
                 }
             }
         }
+        "instructions" => {
+            for network in Network::ALL {
+                eprintln!(" {}", network.name());
+                instructions::measure(network, divisor, table);
+            }
+        }
         "cpus" => cpus::measure(divisor, table),
         "idle" => {
-            for network in Network::ALL {
+            for network in &Network::ALL[1..] {
+                let network = *network;
                 eprintln!(" {}", network.name());
                 told(idle::measure(network, divisor, table));
             }

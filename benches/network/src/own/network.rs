@@ -18,7 +18,9 @@ pub struct Program {
 /// Whose network a program has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
-    /// Linux' sockets, with `mitigations=off`.
+    /// Linux' sockets, as it comes.
+    Mitigated,
+    /// The same with `mitigations=off`.
     Linux,
     /// The sockets of Sietch.
     Sockets,
@@ -41,9 +43,14 @@ const FUNCTION_FLAGS: [&str; 5] = [
     "igb.max_vfs=2",
 ];
 
+/// A machine whose card is left to a program that makes native calls, and where that is.
+const CARD_FLAGS: [&str; 3] = ["--iommu", "--kernel-option", "vfio=00:01.0"];
+const CARD: &str = "0000:00:01.0";
+
 impl Network {
     /// In the order of the page.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 6] = [
+        Self::Mitigated,
         Self::Linux,
         Self::Sockets,
         Self::Vnic,
@@ -54,6 +61,7 @@ impl Network {
     /// Its name on the page.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Mitigated => "Linux as it comes",
             Self::Linux => "Linux",
             Self::Sockets => "Sietch",
             Self::Vnic => "VNIC",
@@ -65,7 +73,7 @@ impl Network {
     /// Where a program is reached.
     pub fn address(self) -> Ipv4Addr {
         match self {
-            Self::Linux | Self::Sockets | Self::Card => MACHINE,
+            Self::Mitigated | Self::Linux | Self::Sockets | Self::Card => MACHINE,
             Self::Vnic | Self::Function => OWN,
         }
     }
@@ -78,47 +86,68 @@ impl Network {
 
     /// Flags, program and arguments of `sietch run` for so many CPUs and 512 MiB.
     pub fn args(self, program: &Program, cpus: u8) -> Result<Vec<String>, String> {
-        let mut args = ["-m", "512M", "--cpus", &cpus.to_string()]
-            .map(String::from)
-            .to_vec();
-        let files = program.files.iter().flat_map(|file| added(file));
-        match self {
-            Self::Linux | Self::Sockets => args.extend(files),
-            Self::Card => {
-                library("sietch")?;
-                args.push("--bypass".into());
-                args.extend(files);
-            }
-            Self::Vnic | Self::Function => {
-                args.extend(self.flags()?);
-                args.extend(files);
-                args.extend(added(&format!("{}:/bin/program", program.path)));
-                let script = format!("{}; {} exec \"$@\"", self.links(1), self.variables(0));
-                args.extend(
-                    ["busybox", "sh", "-c", &script, "sh", "/bin/program"].map(String::from),
-                );
-            }
+        if let Self::Vnic | Self::Function = self {
+            return self.args_by(program, cpus, "exec \"$@\"");
         }
-        if let Self::Linux | Self::Sockets | Self::Card = self {
-            args.push(program.path.clone());
+        let mut args = size(cpus);
+        if self == Self::Card {
+            library("sietch")?;
+            args.push("--bypass".into());
         }
+        args.extend(program.files.iter().flat_map(|file| added(file)));
+        args.push(program.path.clone());
         args.extend(program.args.iter().cloned());
         Ok(args)
+    }
+
+    /// The same with a shell that starts the program by this line of its.
+    pub fn args_by(self, program: &Program, cpus: u8, line: &str) -> Result<Vec<String>, String> {
+        let mut args = size(cpus);
+        args.extend(self.flags()?);
+        args.extend(program.files.iter().flat_map(|file| added(file)));
+        args.extend(added(&format!("{}:/bin/program", program.path)));
+        let script = match self {
+            Self::Mitigated | Self::Linux | Self::Sockets => line.into(),
+            Self::Card | Self::Vnic | Self::Function => {
+                format!("{}; {} {line}", self.links(1), self.variables(0))
+            }
+        };
+        args.extend(["busybox", "sh", "-c", &script, "sh", "/bin/program"].map(String::from));
+        args.extend(program.args.iter().cloned());
+        Ok(args)
+    }
+
+    /// The same for a program of one CPU that makes native calls; `None` where the network is not the program's.
+    pub fn args_native(self, program: &str) -> Result<Option<Vec<String>>, String> {
+        if let Self::Mitigated | Self::Linux | Self::Sockets = self {
+            return Ok(None);
+        }
+        let mut args = size(1);
+        args.extend(self.flags()?);
+        args.extend(added(&format!("{program}:/bin/program")));
+        let (links, address) = (self.links(1), self.address());
+        let script = format!("{links}; exec /bin/program $link0 {address}/24");
+        args.extend(["busybox", "sh", "-c", &script].map(String::from));
+        Ok(Some(args))
     }
 
     /// What runs in the guest.
     pub fn system(self) -> System {
         match self {
+            Self::Mitigated => System::Linux,
             Self::Linux => System::Unmitigated,
             _ => System::Sietch,
         }
     }
 
-    /// Flags for a machine whose programs have VNICs or functions.
+    /// Flags for a machine whose programs have VNICs, functions or the card, taken by a shell; none for the kernel's sockets.
     pub fn flags(self) -> Result<Vec<String>, String> {
         let mut flags = vec![];
-        if self == Self::Function {
-            flags.extend(FUNCTION_FLAGS.map(String::from));
+        match self {
+            Self::Mitigated | Self::Linux | Self::Sockets => return Ok(flags),
+            Self::Card => flags.extend(CARD_FLAGS.map(String::from)),
+            Self::Function => flags.extend(FUNCTION_FLAGS.map(String::from)),
+            Self::Vnic => {}
         }
         flags.extend(added(&format!("{}:/bin/dladm", tool("dladm")?)));
         flags.extend(added(&format!("{}:{LIBRARY}", library("sietch")?)));
@@ -129,6 +158,7 @@ impl Network {
     pub fn links(self, count: u8) -> String {
         let lines = (0..count).map(|number| match self {
             Self::Function => format!("link{number}={FUNCTION_PREFIX}{}", 2 * number),
+            Self::Card => format!("link{number}={CARD}"),
             _ => format!(
                 "dladm create-vnic -t -l eth0 -m 2:0:0:0:0:{}{number} vnic{number}; link{number}=vnic{number}",
                 6
@@ -139,7 +169,10 @@ impl Network {
 
     /// What a shell writes before a program that is to have one of them.
     pub fn variables(self, number: u8) -> String {
-        let address = own(number);
+        let address = match self {
+            Self::Card => MACHINE,
+            _ => own(number),
+        };
         format!("LD_PRELOAD={LIBRARY} SIETCH_LINK=$link{number} SIETCH_ADDRESS={address}/24")
     }
 }
@@ -156,6 +189,13 @@ pub fn own(number: u8) -> Ipv4Addr {
 /// The same as what is borrowed.
 pub fn refs(args: &[String]) -> Vec<&str> {
     args.iter().map(String::as_str).collect()
+}
+
+/// A machine's.
+fn size(cpus: u8) -> Vec<String> {
+    ["-m", "512M", "--cpus", &cpus.to_string()]
+        .map(String::from)
+        .to_vec()
 }
 
 /// `--add` and its file.
