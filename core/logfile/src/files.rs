@@ -98,6 +98,15 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> Files<B> {
         !self.gather.is_empty()
     }
 
+    /// Whether so many bytes in so many pieces are gathered without a [`seal`](Self::seal).
+    pub fn gathers(&self, bytes: usize, pieces: usize) -> bool {
+        let needed = pieces
+            .checked_mul(RECORD_BYTES)
+            .and_then(|all| all.checked_add(bytes));
+        let room = self.gather.capacity() - self.gather.records().len();
+        needed.is_some_and(|needed| needed <= room)
+    }
+
     /// Whether there is room for so many bytes of a file, all of them.
     pub fn has_room(&self, bytes: usize) -> bool {
         // What was gathered, what does not fill a buffer, and what follows.

@@ -20,7 +20,8 @@
 //! ```
 //! [`Log`] does no I/O: it hands out [`Command`]s and is told how they ended. Who waits, calls back or
 //! rings a bell is for the shell around it. While one flush is under way, what comes gathers for the next:
-//! group commit without a timer. A lone entry is written by force where the device can.
+//! group commit without a timer. Where the device can force writes, what comes while anything is under way gathers for one forced
+//! write, which saves the flush.
 //!
 //! The anchor says where the log begins (after a [`trim`](Log::trim)), and a *mark* up to which all
 //! was durable. Recovery scans from the mark; the mark follows closely enough that it scans at most

@@ -124,8 +124,16 @@ pub struct Log {
     is_flushing: bool,
     flushes_sent: u64,
     can_force: bool,
+    /// Writes of entries that were handed out and have not ended.
+    writes_under_way: usize,
+    /// Entries before are of the group that is handed out, and whether its writes are forced.
+    group_end: Sequence,
+    is_group_forced: bool,
     failure: Option<Failure>,
 }
+
+/// So many bytes are a group that is worth to be waited for.
+const GROUP_BYTES_MAX: u64 = 64 * 1024;
 
 impl Log {
     pub(crate) fn new(shape: Shape, anchor: Anchor) -> Self {
@@ -141,11 +149,15 @@ impl Log {
             is_flushing: false,
             flushes_sent: 0,
             can_force: false,
+            writes_under_way: 0,
+            group_end: 0,
+            is_group_forced: false,
             failure: None,
         }
     }
 
-    /// From now on lone writes are forced: the device can.
+    /// From now on writes are forced that nothing else is under way beside: the device can. What is appended meanwhile is the next
+    /// group, as long as it is small: its writes lie behind each other, so whoever carries them out makes one of them.
     pub fn force_lone_writes(&mut self) {
         self.can_force = true;
     }
@@ -305,8 +317,31 @@ impl Log {
         command.or_else(|| self.next_flush())
     }
 
+    /// Whether the first entry that waits is to be handed out now: with it begins a group of all that wait.
+    fn begins_group(&mut self) -> bool {
+        let Some((slot, _)) = self.flight.next_waiting() else {
+            return false;
+        };
+        let start = slot.start;
+        if start.sequence < self.group_end {
+            return true;
+        }
+        let blocks = self.end.position - start.position;
+        let is_small = blocks * u64::from(self.shape.block_bytes()) <= GROUP_BYTES_MAX;
+        if is_small && (self.writes_under_way != 0 || self.is_flushing) {
+            return false;
+        }
+        self.group_end = self.end.sequence;
+        // A forced write says nothing of those before it.
+        self.is_group_forced = is_small && start.sequence == self.durable.sequence;
+        true
+    }
+
     fn next_write(&mut self) -> Option<Command> {
-        let is_lone = self.can_force && self.flight.len() == 1;
+        if self.can_force && !self.begins_group() {
+            return None;
+        }
+        let is_forced = self.can_force && self.is_group_forced;
         let (slot, part) = self.flight.next_waiting()?;
         let (block, behind) = self.shape.block_at(slot.start.position);
         let size = self.shape.block_bytes() as usize;
@@ -319,6 +354,7 @@ impl Log {
         if let Some(part) = slot.parts.get_mut(part) {
             *part = Part::UnderWay;
         }
+        self.writes_under_way += 1;
         Some(Command::Write {
             id: CommandId::Entry {
                 sequence: slot.start.sequence,
@@ -326,7 +362,7 @@ impl Log {
             },
             block,
             bytes,
-            durability: match is_lone && slot.is_wanted {
+            durability: match is_forced && slot.is_wanted {
                 true => Durability::Forced,
                 false => Durability::Volatile,
             },
@@ -418,7 +454,9 @@ impl Log {
             (CommandId::Entry { sequence, part }, done) => {
                 let slot = self.flight.slot(sequence);
                 let part = slot.and_then(|slot| slot.parts.get_mut(usize::from(part)));
-                part.is_some_and(|part| part.ended(done, sent))
+                let has_ended = part.is_some_and(|part| part.ended(done, sent));
+                self.writes_under_way -= usize::from(has_ended);
+                has_ended
             }
             (CommandId::Anchor, done) => {
                 let anchoring = self.anchoring.as_mut();

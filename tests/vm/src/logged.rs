@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
 use crate::Test;
@@ -26,6 +27,10 @@ pub const TESTS: &[Test] = &[
     (
         "a server on the log's map has every acknowledged SET after its machine is killed",
         server_outlives_its_machine,
+    ),
+    (
+        "threads that sync files on a log at once have what they were promised",
+        threads_share_a_log,
     ),
     (
         "SQLite with its journals on a log keeps what was committed",
@@ -202,6 +207,25 @@ fn redis_in_an_area(setup: &Setup) -> Result<(), String> {
     }
     expect_silence(&guest)?;
     guest.kill()
+}
+
+/// The machine is killed when they are done: nothing but their syncs has brought anything out.
+fn threads_share_a_log(setup: &Setup) -> Result<(), String> {
+    let place = Place::new("logged-threads")?;
+    let program = build::c(Path::new("tests/harness/appenders.c"))?;
+    let add = format!("{}:/appenders", program.display());
+    let start = |script| {
+        let mut args = vec!["--net", "none", "--add", &add];
+        args.extend(place.flags("/data/file-*=/dev/vda"));
+        args.extend(["/bin/bash", "-c", script]);
+        setup.start(&args)
+    };
+    let mut guest = start("/appenders /data/file 8 60 && echo all are synced; sleep 60")?;
+    guest.expect("all are synced", PATIENCE)?;
+    expect_silence(&guest)?;
+    guest.kill()?;
+    let end = start("/appenders /data/file 8 60 check")?.wait(BOOT_PATIENCE)?;
+    expect_status(&end, 0)
 }
 
 /// Redis' own tool reads the files by their names.

@@ -74,6 +74,37 @@ fn a_lone_entry_is_forced_where_the_device_can() {
 }
 
 #[test]
+fn what_comes_beside_a_write_is_one_group_and_is_forced() {
+    let (mut shell, mut random) = (shell(34), Random::new(1));
+    shell.log.force_lone_writes();
+    shell.append(10, Promise::Durable).unwrap();
+    shell.send();
+    for _ in 0..3 {
+        shell.append(10, Promise::Durable).unwrap();
+        shell.send();
+    }
+    assert_eq!(shell.disk.pending(), 1, "they gather");
+    shell.finish(0, &mut random).unwrap();
+    shell.send();
+    assert_eq!(shell.disk.pending(), 3);
+    for _ in 0..3 {
+        shell.finish(0, &mut random).unwrap();
+    }
+    assert_eq!(shell.log.durable().sequence(), 4, "without a flush");
+}
+
+#[test]
+fn a_group_behind_entries_that_nobody_waits_for_takes_a_flush() {
+    let (mut shell, mut random) = (shell(34), Random::new(1));
+    shell.log.force_lone_writes();
+    shell.append(10, Promise::Accepted).unwrap();
+    shell.settle(&mut random).unwrap();
+    shell.append(10, Promise::Durable).unwrap();
+    shell.settle(&mut random).unwrap();
+    assert_eq!(shell.log.durable().sequence(), 2);
+}
+
+#[test]
 fn a_full_log_refuses_before_it_writes_and_has_room_after_a_trim() {
     let (mut shell, mut random) = (shell(34), Random::new(1));
     let mut count = 0;

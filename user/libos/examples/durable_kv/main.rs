@@ -54,8 +54,9 @@ fn serve(port: &str, area: &Path) -> Result<(), Box<dyn Error>> {
     let mut clients: Vec<Client> = Vec::new();
     let mut bytes = vec![0; READ_BYTES];
     loop {
-        wait(&listener, &clients, &mut store)?;
-        accept(&listener, &mut clients)?;
+        if wait(&listener, &mut clients, &mut store)? {
+            accept(&listener, &mut clients)?;
+        }
         clients.retain_mut(|client| client.receive(&mut store, &mut bytes).is_ok());
         store.turn()?;
         let durable = store.durable();
@@ -63,26 +64,33 @@ fn serve(port: &str, area: &Path) -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Until somebody asks, or something has become durable.
-fn wait(listener: &TcpListener, clients: &[Client], store: &mut Store) -> io::Result<()> {
+/// Until somebody asks, or something has become durable: notes who has asked. Whether somebody wants to be a client.
+fn wait(listener: &TcpListener, clients: &mut [Client], store: &mut Store) -> io::Result<bool> {
     if !store.arm() {
-        return Ok(());
+        return Ok(false);
     }
     let doorbell = store.doorbell();
     let mut files = vec![
         PollFd::new(&doorbell, PollFlags::IN),
         PollFd::new(listener, PollFlags::IN),
     ];
-    for client in clients {
+    for client in clients.iter() {
         let mut wanted = PollFlags::empty();
         wanted.set(PollFlags::IN, client.replies.len() < REPLIES_MAX);
         wanted.set(PollFlags::OUT, !client.unsent.is_empty());
         files.push(PollFd::from_borrowed_fd(client.stream.as_fd(), wanted));
     }
     match poll(&mut files, None) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(error) => Err(error.into()),
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(false),
+        Err(error) => return Err(error.into()),
     }
+    let asks = |file: &PollFd<'_>| !(file.revents() - PollFlags::OUT).is_empty();
+    let asked: Vec<bool> = files.iter().skip(1).map(asks).collect();
+    for (client, has_asked) in clients.iter_mut().zip(&asked[1..]) {
+        client.has_asked = *has_asked;
+    }
+    Ok(asked[0])
 }
 
 fn accept(listener: &TcpListener, clients: &mut Vec<Client>) -> io::Result<()> {
@@ -102,6 +110,8 @@ fn accept(listener: &TcpListener, clients: &mut Vec<Client>) -> io::Result<()> {
 /// A connection.
 struct Client {
     stream: TcpStream,
+    /// Something can be read.
+    has_asked: bool,
     /// The beginning of a request.
     received: Vec<u8>,
     /// In the order of the requests: the first waits until it is durable, all others for it.
@@ -113,6 +123,7 @@ impl Client {
     fn new(stream: TcpStream) -> Self {
         Self {
             stream,
+            has_asked: true,
             received: Vec::new(),
             replies: VecDeque::new(),
             unsent: Vec::new(),
@@ -121,7 +132,7 @@ impl Client {
 
     /// Executes what has come. An error ends the connection.
     fn receive(&mut self, store: &mut Store, bytes: &mut [u8]) -> io::Result<()> {
-        if self.replies.len() >= REPLIES_MAX {
+        if self.replies.len() >= REPLIES_MAX || !std::mem::take(&mut self.has_asked) {
             return Ok(());
         }
         match self.stream.read(bytes) {

@@ -1,7 +1,8 @@
 //! A disk or a file of the kernel's as a queue of blocks: each request is a system call or two, made when it is submitted.
 //!
 //! It serves where a program has no area of its own, on Linux as well. Nothing is under way when `submit` comes back, so
-//! the doorbell never has to ring. The disk is locked for the process that has it (`flock`, shared with nobody).
+//! the doorbell never has to ring. A program with threads may have the calls made without the queue ([`Work`]), which others use
+//! meanwhile. The disk is locked for the process that has it (`flock`, shared with nobody).
 
 use std::collections::VecDeque;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -9,6 +10,7 @@ use std::io::{self, PipeReader, PipeWriter, Seek, SeekFrom};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::{BlockMemory, BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Request};
@@ -23,16 +25,39 @@ const SMALL_BLOCK: u32 = 512;
 /// An open disk, or a file of a fixed length.
 #[derive(Debug)]
 pub struct DirectFile {
-    file: File,
-    /// The same, where each write survives before it returns: one call, and on a disk that can force writes no flush.
-    forced: File,
-    geometry: Geometry,
+    disk: Arc<Disk>,
     memory: BlockMemory,
     done: VecDeque<Completion>,
+    /// What was submitted since somebody asked to carry it out.
+    put_off: Option<Vec<Request>>,
     /// Never readable: see [`arm`](BlockQueue::arm).
     doorbell: PipeReader,
     /// Without it the other end would say that nobody writes any more.
     silent: PipeWriter,
+}
+
+/// What calls need.
+#[derive(Debug)]
+struct Disk {
+    file: File,
+    /// The same, where each write survives before it returns: one call, and on a disk that can force writes no flush.
+    forced: File,
+    geometry: Geometry,
+}
+
+/// Requests whose calls are made by whoever has this.
+#[derive(Debug)]
+pub struct Work {
+    disk: Arc<Disk>,
+    requests: Vec<Request>,
+}
+
+impl Work {
+    /// Makes the calls; what became of them is the queue's ([`BlockQueue::take_back`]).
+    pub fn carry_out(self) -> Vec<Completion> {
+        let Self { disk, requests } = self;
+        requests.into_iter().map(|it| disk.complete(it)).collect()
+    }
 }
 
 impl DirectFile {
@@ -54,12 +79,16 @@ impl DirectFile {
             block_bytes,
         };
         let (doorbell, silent) = io::pipe()?;
-        Ok(Self {
+        let disk = Disk {
             file,
             forced,
             geometry,
+        };
+        Ok(Self {
+            disk: Arc::new(disk),
             memory,
             done: VecDeque::new(),
+            put_off: None,
             doorbell,
             silent,
         })
@@ -68,14 +97,29 @@ impl DirectFile {
     /// The descriptors that it is made of.
     pub fn descriptors(&self) -> [BorrowedFd<'_>; 4] {
         [
-            self.file.as_fd(),
-            self.forced.as_fd(),
+            self.disk.file.as_fd(),
+            self.disk.forced.as_fd(),
             self.doorbell.as_fd(),
             self.silent.as_fd(),
         ]
     }
+}
 
-    fn carry_out(&mut self, request: &mut Request) -> io::Result<()> {
+impl Disk {
+    fn complete(&self, mut request: Request) -> Completion {
+        let outcome = match self.carry_out(&mut request) {
+            Ok(()) => Outcome::Done,
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Outcome::OutOfArea,
+            Err(_) => Outcome::Failed,
+        };
+        Completion {
+            cookie: request.cookie,
+            outcome,
+            buffer: request.buffer,
+        }
+    }
+
+    fn carry_out(&self, request: &mut Request) -> io::Result<()> {
         let block_bytes = u64::from(self.geometry.block_bytes);
         let end = request.first.checked_add(request.count);
         if end.is_none_or(|end| end > self.geometry.blocks) {
@@ -119,25 +163,33 @@ fn block_of(file: &File, memory: &BlockMemory) -> u32 {
 
 impl BlockQueue for DirectFile {
     fn geometry(&self) -> Geometry {
-        self.geometry
+        self.disk.geometry
     }
 
     fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
         self.memory.buffer(bytes)
     }
 
-    fn submit(&mut self, mut request: Request) -> Result<(), Request> {
-        let outcome = match self.carry_out(&mut request) {
-            Ok(()) => Outcome::Done,
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => Outcome::OutOfArea,
-            Err(_) => Outcome::Failed,
-        };
-        self.done.push_back(Completion {
-            cookie: request.cookie,
-            outcome,
-            buffer: request.buffer,
-        });
+    fn submit(&mut self, request: Request) -> Result<(), Request> {
+        match &mut self.put_off {
+            Some(requests) => requests.push(request),
+            None => self.done.push_back(self.disk.complete(request)),
+        }
         Ok(())
+    }
+
+    fn put_off(&mut self) {
+        self.put_off.get_or_insert_default();
+    }
+
+    fn take_work(&mut self) -> Option<Work> {
+        let requests = self.put_off.take()?;
+        let disk = self.disk.clone();
+        Some(Work { disk, requests })
+    }
+
+    fn take_back(&mut self, done: Vec<Completion>) {
+        self.done.extend(done);
     }
 
     fn kick(&mut self) {}
@@ -147,6 +199,11 @@ impl BlockQueue for DirectFile {
     }
 
     fn wait(&mut self, _: Option<Duration>) -> io::Result<()> {
+        // Who waits with the queue in hand does what was put off.
+        let requests = self.put_off.as_mut().map(std::mem::take);
+        for request in requests.unwrap_or_default() {
+            self.done.push_back(self.disk.complete(request));
+        }
         Ok(())
     }
 

@@ -3,15 +3,19 @@
 //! Writes are gathered; a [`sync`](LogFiles::sync) makes an entry of them and waits until it is durable. Names are durable
 //! when the call that changes them is over, which is more than a file system says: a program that syncs the directory
 //! afterwards has no directory here.
+//!
+//! Threads share a sync: one begins it ([`sync_out`](LogFiles::sync_out)) and waits for the device without the files, which the
+//! others write to meanwhile; what has come by its [end](LogFiles::come_back) is one entry for all of them.
 
 use std::io;
 use std::ops::Range;
+use std::os::fd::{AsRawFd, RawFd};
 
 use logfile::{Compacted, Error, FileNumber, Files, Piece};
 use plog::{AppendError, HEADER_BYTES, Place, Promise, Sequence, Shape};
 
 use super::log::{open_or_format, said};
-use super::{BlockQueue, Buffer, Pump};
+use super::{BlockQueue, Buffer, Completion, Pump, Work};
 
 /// Bytes that are gathered, at most; less in a small log.
 const GATHER_BYTES_MAX: usize = 256 * 1024;
@@ -32,6 +36,18 @@ impl AsMut<[u8]> for Memory {
     fn as_mut(&mut self) -> &mut [u8] {
         &mut self.0
     }
+}
+
+/// What a thread waits for that has begun a sync. Until it is back nothing but [`LogFiles::write`] of what
+/// [fits](LogFiles::fits), and what asks for names and sizes, may be called.
+#[derive(Debug)]
+pub enum Out {
+    /// Calls to be made.
+    Work(Work),
+    /// That this can be read.
+    Bell(RawFd),
+    /// Nothing.
+    Over,
 }
 
 /// See the module.
@@ -177,6 +193,56 @@ impl LogFiles {
             self.seal(Promise::Durable)?;
         }
         self.wait_for(changed_in + 1)?;
+        self.tidy()
+    }
+
+    /// Whether all that was done to the file is durable.
+    pub fn is_synced(&mut self, number: FileNumber) -> io::Result<bool> {
+        let changed_in = self.files.changed_in(number).ok_or_else(not_found)?;
+        Ok(changed_in < self.files.log().durable().sequence())
+    }
+
+    /// Whether so many bytes, in so many pieces, are written without a look at the device.
+    pub fn fits(&self, bytes: usize, pieces: usize) -> bool {
+        self.files.gathers(bytes, pieces) && self.files.has_room(bytes)
+    }
+
+    /// Begins to bring out all that was done to all files, and says what is to be waited for.
+    ///
+    /// Errors: the device's.
+    pub fn sync_out(&mut self) -> io::Result<Out> {
+        self.pump.put_off();
+        let begun = self.begin_sync();
+        let work = self.pump.take_work();
+        if let Err(why) = begun {
+            let done = work.map_or(Vec::new(), Work::carry_out);
+            self.pump.take_back(done);
+            return Err(why);
+        }
+        Ok(match work {
+            Some(work) => Out::Work(work),
+            None if self.pump.arm() => Out::Bell(self.pump.doorbell().as_raw_fd()),
+            None => Out::Over,
+        })
+    }
+
+    fn begin_sync(&mut self) -> io::Result<()> {
+        self.seal(Promise::Durable)?;
+        let log = self.files.log();
+        let end = log.end();
+        log.want_durable(end);
+        self.pump.turn(log);
+        match self.files.log().failure() {
+            Some(failure) => Err(said(&failure)),
+            None => Ok(()),
+        }
+    }
+
+    /// Its end: what became of the work.
+    ///
+    /// Errors: the device's.
+    pub fn come_back(&mut self, done: Vec<Completion>) -> io::Result<()> {
+        self.pump.take_back(done);
         self.tidy()
     }
 

@@ -43,8 +43,8 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use area::{Area, AreaConfig};
-pub use file::DirectFile;
-pub use files::{BUFFER_BYTES, LogFiles};
+pub use file::{DirectFile, Work};
+pub use files::{BUFFER_BYTES, LogFiles, Out};
 pub use log::{Log, open_or_format};
 pub use logfile::FileNumber;
 pub use nvme::NvmeQueue;
@@ -117,13 +117,28 @@ pub trait BlockQueue {
 
     /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
     fn arm(&mut self) -> bool;
+
+    /// Where requests are calls of this process's: those that come are not made before they are [taken](Self::take_work).
+    fn put_off(&mut self) {}
+
+    /// What was put off, to be carried out by a thread that does not have the queue. `None` where the device works by itself.
+    fn take_work(&mut self) -> Option<Work> {
+        None
+    }
+
+    /// What became of that.
+    fn take_back(&mut self, _done: Vec<Completion>) {}
 }
 
 /// Where areas have their names.
 const AREAS: &str = "/dev/vsa";
 
+/// Where PCI functions have theirs.
+const FUNCTIONS: &str = "/sys/bus/pci/devices";
+
 /// A queue to the blocks at a path, with about so many bytes of buffers, and the descriptors that it is made of: an area has a
-/// ring, anything else is asked by system calls.
+/// ring, the folder of an NVMe function in `/sys/bus/pci/devices` one that the program drives, anything else is asked by system
+/// calls.
 ///
 /// Errors: those of opening it; `WouldBlock` or `ResourceBusy` if another process has them.
 pub fn open(
@@ -142,6 +157,11 @@ pub fn open(
         )?;
         let own = vec![area.doorbell().as_raw_fd()];
         return Ok((Box::new(area), own));
+    }
+    if let Some(function) = path.strip_prefix(FUNCTIONS).ok().and_then(Path::to_str) {
+        let queue = NvmeQueue::open(function, buffer_bytes)?;
+        let own = vec![queue.doorbell().as_raw_fd()];
+        return Ok((Box::new(queue), own));
     }
     let disk = DirectFile::open(path, buffer_bytes)?;
     let own = disk.descriptors().iter().map(AsRawFd::as_raw_fd).collect();

@@ -15,7 +15,7 @@ use block::order::{Flushing, Order, Writing};
 use block::{Done, Durability, Failure};
 use plog::{Area, Command, CommandId, Log, Place, Sequence, Ticket};
 
-use super::{BlockQueue, Buffer, Completion, Operation, Outcome, Request};
+use super::{BlockQueue, Buffer, Completion, Operation, Outcome, Request, Work};
 
 /// The cookie of a read or write of our own; those of commands count from 0.
 const OWN: u64 = u64::MAX;
@@ -91,6 +91,21 @@ impl Pump {
     /// Asks for the doorbell; false if there is something to do already.
     pub fn arm(&mut self) -> bool {
         self.ended.is_empty() && self.queue.arm()
+    }
+
+    /// What is started from now on is [taken away](Self::take_work), where it is calls of this process's.
+    pub fn put_off(&mut self) {
+        self.queue.put_off();
+    }
+
+    /// See [`BlockQueue::take_work`].
+    pub fn take_work(&mut self) -> Option<Work> {
+        self.queue.take_work()
+    }
+
+    /// What became of it, of which the log hears with the next [`turn`](Self::turn).
+    pub fn take_back(&mut self, done: Vec<Completion>) {
+        self.queue.take_back(done);
     }
 
     /// Tells the log what has ended and the device what is to be done, until neither has more. Does not wait.

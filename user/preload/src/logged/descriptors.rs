@@ -1,4 +1,4 @@
-//! What is asked of a descriptor: bytes, offsets, sync, length, copies.
+//! What is asked of a descriptor: bytes, offsets, length, copies.
 
 use std::ffi::{c_int, c_void};
 
@@ -6,7 +6,7 @@ use libc::{iovec, off_t, size_t, ssize_t};
 use sietch_io::storage::LogFiles;
 
 use super::opening::also;
-use super::store::{self, Description, errno_of};
+use super::store::{self, Description, Logged, errno_of};
 use super::{Result, answer, names};
 use crate::memory;
 use crate::next;
@@ -62,7 +62,10 @@ fn fill(number: c_int, pieces: &mut [std::io::IoSliceMut<'_>], way: Transfer) ->
 }
 
 fn put(number: c_int, pieces: &[std::io::IoSlice<'_>], way: Transfer) -> Result<usize> {
-    let mut logged = store::lock();
+    let mut logged = store::lock_beside();
+    while logged.is_out && !is_gathered_at_once(&mut logged, number, pieces)? {
+        logged = store::wait(logged);
+    }
     let (files, description) = logged.described(number)?;
     if !description.is_writable() {
         return Err(libc::EBADF);
@@ -80,6 +83,18 @@ fn put(number: c_int, pieces: &[std::io::IoSlice<'_>], way: Transfer) -> Result<
         files.sync(description.file).map_err(|why| errno_of(&why))?;
     }
     Ok(done)
+}
+
+/// Whether the device is not needed for a write.
+fn is_gathered_at_once(
+    logged: &mut Logged,
+    number: c_int,
+    pieces: &[std::io::IoSlice<'_>],
+) -> Result<bool> {
+    let (files, description) = logged.described(number)?;
+    let is_synced = description.flags & (libc::O_SYNC | libc::O_DSYNC) != 0;
+    let bytes = pieces.iter().map(|piece| piece.len()).sum();
+    Ok(!is_synced && files.fits(bytes, pieces.len()))
 }
 
 /// Bytes that were written; an error if none was.
@@ -156,33 +171,6 @@ pub unsafe extern "C" fn fstat(number: c_int, to: *mut libc::stat) -> c_int {
             true => names::tell(describe_number(number), to),
             false => next::fstat.get()(number, to),
         }
-    }
-}
-
-fn sync(number: c_int) -> Result<c_int> {
-    let mut logged = store::lock();
-    let (files, description) = logged.described(number)?;
-    files.sync(description.file).map_err(|why| errno_of(&why))?;
-    Ok(0)
-}
-
-/// `fsync(2)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn fsync(number: c_int) -> c_int {
-    match is_logged(number) {
-        true => answer(sync(number)),
-        // SAFETY: no memory is passed.
-        false => unsafe { next::fsync.get()(number) },
-    }
-}
-
-/// `fdatasync(2)`.
-#[unsafe(no_mangle)]
-pub extern "C" fn fdatasync(number: c_int) -> c_int {
-    match is_logged(number) {
-        true => answer(sync(number)),
-        // SAFETY: no memory is passed.
-        false => unsafe { next::fdatasync.get()(number) },
     }
 }
 

@@ -14,6 +14,7 @@
 //! |---|---|
 //! | `config`, `path` | which paths |
 //! | `store` | the files, descriptors of them, one lock |
+//! | `sync` | fsync, by several threads at once |
 //! | `opening`, `names`, `descriptors`, `streams` | the functions that programs call |
 //!
 //! # What it means
@@ -24,6 +25,10 @@
 //! # fork
 //! The log is the parent's. A child's copies of the numbers are good for close(2) only, and opening a path of the pattern is
 //! refused there (EBUSY) as in any other process while the parent lives.
+//!
+//! # Threads
+//! Who syncs waits for the device without the store's lock (`sync`). The others write meanwhile, and who syncs, too, waits for its
+//! return: then one of them brings out what all have written.
 //!
 //! Lock order: that of the store, alone. Under it the area's descriptors are used by functions of our own names, which
 //! look at the number's byte and go on to the kernel.
@@ -39,13 +44,14 @@ mod opening;
 mod path;
 mod store;
 mod streams;
+mod sync;
 
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::MutexGuard;
 
 pub use descriptors::{Transfer, close, control, copied, read, read_pieces, write, write_pieces};
-use store::{LOGGED, Logged};
+use store::Logged;
 
 /// An errno.
 type Result<T> = std::result::Result<T, c_int>;
@@ -81,8 +87,7 @@ pub fn become_a_child() {
 
 /// The program ends: what was written is brought out.
 pub fn end() {
-    // A handler that ends the program may have interrupted who has the lock.
-    if let Ok(mut logged) = LOGGED.try_lock() {
+    if let Some(mut logged) = store::lock_at_the_end() {
         logged.sync_all();
     }
 }

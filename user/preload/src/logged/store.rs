@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use sietch_io::storage::{self, BUFFER_BYTES, FileNumber, LogFiles};
 
@@ -46,17 +47,47 @@ pub struct Logged {
     numbers: BTreeMap<c_int, usize>,
     descriptions: BTreeMap<usize, Description>,
     next_description: usize,
+    /// A thread waits for the device without the lock: files are written to, as far as that needs no device, and nothing else.
+    pub is_out: bool,
 }
+
+/// It is back.
+pub static BACK: Condvar = Condvar::new();
 
 pub static LOGGED: Mutex<Logged> = Mutex::new(Logged {
     area: Area::Unopened,
     numbers: BTreeMap::new(),
     descriptions: BTreeMap::new(),
     next_description: 0,
+    is_out: false,
 });
 
+/// For everything.
 pub fn lock() -> MutexGuard<'static, Logged> {
+    let mut logged = lock_beside();
+    while logged.is_out {
+        logged = wait(logged);
+    }
+    logged
+}
+
+/// Perhaps beside a thread that is out.
+pub fn lock_beside() -> MutexGuard<'static, Logged> {
     LOGGED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Until a thread has come back.
+pub fn wait(logged: MutexGuard<'static, Logged>) -> MutexGuard<'static, Logged> {
+    BACK.wait(logged).unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The same at the end of the program, perhaps in a handler that has interrupted who has the lock or is out: not for long.
+pub fn lock_at_the_end() -> Option<MutexGuard<'static, Logged>> {
+    const PATIENCE: Duration = Duration::from_secs(1);
+    let logged = LOGGED.try_lock().ok()?;
+    let waited = BACK.wait_timeout_while(logged, PATIENCE, |logged| logged.is_out);
+    let (logged, _) = waited.unwrap_or_else(PoisonError::into_inner);
+    (!logged.is_out).then_some(logged)
 }
 
 /// The errno of what the storage says.
