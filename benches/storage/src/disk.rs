@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
@@ -10,6 +11,8 @@ use bench_pair::OUTPUT;
 
 /// Room for what is read and written, several times over.
 const BYTES: u64 = 256 << 20;
+/// A log's first blocks, and more.
+const BLANK_BYTES: usize = 64 << 10;
 
 /// What the host does with the guest's writes and flushes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,6 +52,14 @@ impl Bus {
         match self {
             Self::Virtio => "virtio-blk",
             Self::Nvme => "NVMe",
+        }
+    }
+
+    /// What the third disk behind it is called.
+    pub fn third_disk(self) -> &'static str {
+        match self {
+            Self::Virtio => "vdc",
+            Self::Nvme => "nvme0n3",
         }
     }
 
@@ -95,6 +106,13 @@ impl Disk {
         // What was written here is not to be on its way while the guest's flushes are measured.
         file.sync_all().map_err(failed)?;
         Ok(disk)
+    }
+
+    /// Makes it begin with zeroes, as a new log does. No machine uses it.
+    pub fn blank(&self) -> Result<(), String> {
+        let file = File::options().write(true).open(&self.path);
+        let blanked = file.and_then(|file| file.write_all_at(&[0; BLANK_BYTES], 0));
+        blanked.map_err(|error| format!("{}: {error}", self.path.display()))
     }
 
     fn format(&self, folder: &Path) -> Result<(), String> {

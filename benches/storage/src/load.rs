@@ -104,6 +104,40 @@ pub fn device_for(device: &str, seconds: u32) -> String {
     )
 }
 
+/// The program whose threads append.
+pub const APPENDERS: &str = "tests/harness/appenders.c";
+const THREADS: u32 = 8;
+
+/// Its rows' names.
+pub fn threads_name(is_on_log: bool) -> &'static str {
+    match is_on_log {
+        false => "8 threads append 100 bytes and `fdatasync` on ext4, /s",
+        true => "8 threads append the same by `libsietch.so` on a log, /s",
+    }
+}
+
+/// So many appends by all threads together, to files of ext4 or by the library to a log on `disk`.
+pub fn threads(disk: &str, is_on_log: bool, count: u32) -> String {
+    let each = count / THREADS;
+    let before = match is_on_log {
+        false => String::new(),
+        true => format!(
+            "busybox dd if=/dev/zero of=/dev/{disk} bs=4096 count=4 2>/dev/null; \
+             export LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='/mnt/append-*=/dev/{disk}';"
+        ),
+    };
+    format!("rm -f /mnt/append-*; {before} /bin/appenders /mnt/append {THREADS} {each}")
+}
+
+/// What that says: appends a second.
+pub fn appends_said(said: &str) -> Result<f64, String> {
+    let rate = said
+        .lines()
+        .find_map(|line| line.strip_suffix(" appends/s"));
+    let rate = rate.and_then(|rate| rate.parse().ok());
+    rate.ok_or_else(|| format!("the threads said: {said}"))
+}
+
 /// A file of ext4 from its beginning to its end, buffered; `pattern` is `read` or `write`.
 pub fn sequential(pattern: &str) -> String {
     format!(

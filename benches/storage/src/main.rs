@@ -1,6 +1,6 @@
 //! Counts the guest's instructions for what it does with a disk, and measures rates, beside Debian's Linux.
 //!
-//!     cargo run --release -p bench-storage -- [--owned] [--quick] [--functions] [--sietch] [--bus BUS] [WORD]...
+//!     cargo run --release -p bench-storage -- [--owned] [--durable] [--quick] [--functions] [--sietch] [--bus BUS] [WORD]...
 //!
 //! The tables go to standard output; a run of all rows in full length writes `docs/bench-storage.md`.
 //! `WORD`s choose rows by words of their names; `--functions` lists the kernel's functions
@@ -10,6 +10,8 @@
 
 mod counted;
 mod disk;
+mod durable;
+mod durable_page;
 mod failures;
 mod load;
 mod owned;
@@ -19,6 +21,7 @@ mod rates;
 mod redis;
 mod shell;
 mod sqlite;
+mod stages;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -52,6 +55,9 @@ struct Flags {
     /// Count transfers of a program on an area's ring and on an NVMe function of its own, and nothing else
     #[arg(long)]
     owned: bool,
+    /// Measure what a durable SET costs, by stages and with each kind of log, and nothing else
+    #[arg(long)]
+    durable: bool,
     /// Measure disks behind this bus only, and write no page
     #[arg(long, value_parser = ["virtio", "nvme"])]
     bus: Option<String>,
@@ -118,6 +124,9 @@ fn measure(flags: &Flags) -> Result<(), String> {
         return Ok(());
     }
     fs::create_dir_all(EMPTY).map_err(|error| format!("{EMPTY}: {error}"))?;
+    if flags.durable {
+        return measure_durable(flags);
+    }
     let mut failures = Failures::default();
     let mut counts = String::new();
     for bus in flags.buses() {
@@ -142,6 +151,23 @@ fn measure(flags: &Flags) -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// A run with disks behind both buses, beside Linux, is written to the page.
+fn measure_durable(flags: &Flags) -> Result<(), String> {
+    let rounds = if flags.quick { 1 } else { flags.rounds };
+    let mut tables = String::new();
+    for bus in flags.buses() {
+        let some = durable::measure(bus, flags.systems(), rounds);
+        println!("{some}");
+        tables += &format!("{some}\n");
+    }
+    if flags.sietch || flags.bus.is_some() {
+        return Ok(());
+    }
+    let quick = if flags.quick { " --quick" } else { "" };
+    let command = format!("cargo run --release -p bench-storage -- --durable{quick}");
+    page::write_durable(tables.trim_end(), &command)
 }
 
 /// What each system's instructions for each row are.

@@ -24,7 +24,7 @@ const LOADS: [(&str, u32); 4] = [("read", 1), ("write", 1), ("read", 32), ("writ
 /// Where the kernel's half of the addresses begins.
 const KERNEL: u64 = 1 << 63;
 /// Functions of the class of NVMe that no driver of the kernel has.
-const FIND: &str = "for f in /sys/bus/pci/devices/*; do [ $(cat $f/class) = 0x010802 ] && [ -e $f/driver ] && basename $f; done; true";
+pub const FIND: &str = "for f in /sys/bus/pci/devices/*; do [ $(cat $f/class) = 0x010802 ] && [ -e $f/driver ] && basename $f; done; true";
 
 /// Instructions of a transfer on an area behind each of these buses, and on a function.
 pub fn measure(buses: impl Iterator<Item = Bus>) -> Result<Vec<Cost>, String> {

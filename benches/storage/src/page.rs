@@ -1,11 +1,15 @@
 //! The tables, and the page `docs/bench-storage.md`.
 
+use std::fs;
+
 use bench_pair::{Kernel, System, page};
 
 use crate::counted::Cost;
 use crate::disk::Bus;
 
 const PAGE: &str = "docs/bench-storage.md";
+/// Where the part begins that `--durable` writes.
+const DURABLE: &str = "## A durable SET";
 
 /// Instructions of the systems, row by row; a row that failed in one of them is empty there.
 pub fn counts(bus: Bus, systems: &[(System, Vec<Cost>)]) -> String {
@@ -52,9 +56,9 @@ fn ratio(figures: &[Option<f64>]) -> String {
     ratio.map_or("–".into(), |ratio| format!("{ratio:.2}"))
 }
 
-/// Writes the page.
+/// Writes the page but for what `--durable` measures.
 pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
-    let text = format!(
+    let mut text = format!(
         "# What a disk costs\n\n\
         `cargo run --release -p bench-storage` wrote this page on {date}. All systems ran as guests on the same\n\
         host: the same QEMU flags, images and programs, one CPU, 1 GiB, QEMU's virtio-blk or NVMe over raw files.\n\
@@ -92,6 +96,32 @@ pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
             .next()
             .unwrap_or("?"),
         postgres = page::first_line("postgres", &["--version"]),
+    );
+    if let Some((_, durable)) = fs::read_to_string(PAGE)
+        .unwrap_or_default()
+        .split_once(DURABLE)
+    {
+        text += &format!("\n{DURABLE}{durable}");
+    }
+    page::write(PAGE, &text)
+}
+
+/// Writes the part of the page about durable SETs.
+pub fn write_durable(tables: &str, command: &str) -> Result<(), String> {
+    let whole = fs::read_to_string(PAGE).unwrap_or_default();
+    let (others, _) = whole.split_once(DURABLE).unwrap_or((&whole, ""));
+    let text = format!(
+        "{others}\n\n{DURABLE}\n\n\
+        `{command}` wrote this part on {date}. Images lie in the host's memory\n\
+        (`cache=unsafe`), so what is seen is the guest's part. The loop on the disk itself is the bound of what waits for one write and one\n\
+        flush by system calls; a ring or a function of the program's own may do more. The stages are those of Arrakis' Table 2, told apart\n\
+        by the server's system calls (`benches/storage/plugin/stages.c`): what the machine executes from one to the next, interrupts\n\
+        among it. Instructions are the kernel's, the program's with its C library's, and `libsietch.so`'s; those that it executes on behalf of a\n\
+        write to the log stand there, while `durable_kv` makes its entries as it parses. Times are means, by the clock of the host, and hold\n\
+        the wait for the disk; the wait for the client is not in their sum.\n\n\
+        {tables}",
+        others = others.trim_end(),
+        date = page::date(),
     );
     page::write(PAGE, &text)
 }

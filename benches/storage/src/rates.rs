@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use bench_pair::{Better, System, Table};
+use bench_pair::{Better, System, Table, dynamic};
 
 use crate::disk::{Bus, Cache, Disk};
 use crate::failures::Failures;
@@ -17,6 +17,8 @@ use crate::{postgres, redis, sqlite};
 enum Row {
     Device,
     Append,
+    /// By libsietch.so on a log?
+    Threads(bool),
     Sequential,
     Sqlite(sqlite::Mode),
     Redis(Way, u32),
@@ -25,9 +27,11 @@ enum Row {
 
 impl Row {
     /// In the order of the page.
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 14] = [
         Self::Device,
         Self::Append,
+        Self::Threads(false),
+        Self::Threads(true),
         Self::Sequential,
         Self::Sqlite(sqlite::Mode::Wal),
         Self::Sqlite(sqlite::Mode::Delete),
@@ -44,6 +48,7 @@ impl Row {
         match self {
             Self::Device => "4 KiB and a flush on the disk itself, /s".into(),
             Self::Append => "append of 4 KiB and `fsync` on ext4, /s".into(),
+            Self::Threads(is_on_log) => load::threads_name(is_on_log).into(),
             Self::Sequential => "sequential".into(),
             Self::Sqlite(mode) => format!("{}, transactions/s", mode.name()),
             Self::Redis(way, clients) => format!("{}, SET/s", way.name(clients)),
@@ -96,6 +101,7 @@ impl Place<'_> {
             .iter()
             .map(|program| format!("{program}:{program}"))
             .collect();
+        programs.push(format!("{}:/bin/appenders", dynamic(load::APPENDERS)?));
         programs.extend(redis::additions()?);
         programs.extend(postgres::additions()?);
         let disks = [raw.flag(self.bus), ext4.flag(self.bus)];
@@ -129,7 +135,7 @@ impl Place<'_> {
             Row::Redis(way, clients) => return self.redis(shell, way, clients),
             Row::Postgres => postgres::start(shell)?,
             Row::Sqlite(mode) => mode.prepare(shell, &[self.count()])?,
-            Row::Device | Row::Append => {}
+            Row::Device | Row::Append | Row::Threads(_) => {}
         }
         let seconds = self.effort.seconds;
         let (before_s, start) = (shell.cpu_s(), Instant::now());
@@ -139,6 +145,11 @@ impl Place<'_> {
                 Field::Writes.of(&shell.run(&command)?)?
             }
             Row::Append => Field::Writes.of(&shell.run(&load::appends_for(seconds))?)?,
+            Row::Threads(is_on_log) => {
+                let disk = shell.raw_disk().to_string();
+                let said = shell.run(&load::threads(&disk, is_on_log, self.count()))?;
+                load::appends_said(&said)?
+            }
             Row::Postgres => postgres::rate(2 * seconds)?,
             Row::Sqlite(mode) => mode.rate(shell, self.count())?,
             Row::Sequential | Row::Redis(..) => 0.0,

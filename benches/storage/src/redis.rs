@@ -19,34 +19,81 @@ pub enum Way {
     Ext4,
     Log,
     Native,
+    /// By libsietch.so, the log in an area, by its ring.
+    RingLog,
+    RingNative,
+    /// The log on an NVMe function.
+    FunctionLog,
+    FunctionNative,
 }
 
+/// Where the area is that ways by a ring use.
+pub const AREA: &str = "/dev/vsa/log";
+
 impl Way {
-    /// In the order of the page.
+    /// On blocks that the kernel's disk has. In the order of the page.
     pub const ALL: [Self; 3] = [Self::Ext4, Self::Log, Self::Native];
 
     /// How it is named on the page.
     pub fn name(self, clients: u32) -> String {
-        let server = match self {
+        let many = if clients == 1 { "" } else { "s" };
+        format!("{}, {clients} client{many}", self.server())
+    }
+
+    /// The server, and where its log is.
+    pub fn server(self) -> &'static str {
+        match self {
             Self::Ext4 => "Redis, `appendfsync always`",
             Self::Log => "Redis, the same by `libsietch.so` on a log",
             Self::Native => "`durable_kv` on a log",
-        };
-        let many = if clients == 1 { "" } else { "s" };
-        format!("{server}, {clients} client{many}")
+            Self::RingLog => "Redis, the same by `libsietch.so` on a log by an area's ring",
+            Self::RingNative => "`durable_kv` on a log by an area's ring",
+            Self::FunctionLog => "Redis, the same by `libsietch.so` on a log on an NVMe function",
+            Self::FunctionNative => "`durable_kv` on a log on an NVMe function",
+        }
+    }
+
+    /// The path of the blocks with the log.
+    fn blocks(self, shell: &Shell, function: &str) -> String {
+        match self {
+            Self::Ext4 | Self::Log | Self::Native => format!("/dev/{}", shell.raw_disk()),
+            Self::RingLog | Self::RingNative => AREA.into(),
+            Self::FunctionLog | Self::FunctionNative => {
+                format!("/sys/bus/pci/devices/{function}")
+            }
+        }
+    }
+
+    /// What the server's program is called.
+    pub fn program(self) -> &'static str {
+        match self {
+            Self::Native | Self::RingNative | Self::FunctionNative => "durable_kv",
+            _ => "redis-server",
+        }
     }
 
     /// Starts the server, if it does not run yet, in the other's place. A log begins with zeroes.
     ///
     /// Errors: what a server said that has ended since.
     pub fn start(self, shell: &mut Shell) -> Result<(), String> {
-        let raw = shell.raw_disk();
+        self.start_on(shell, "")
+    }
+
+    /// The same where there is an NVMe function, whose blocks begin with zeroes.
+    pub fn start_on(self, shell: &mut Shell, function: &str) -> Result<(), String> {
+        let blocks = self.blocks(shell, function);
         let server = match self {
             Self::Ext4 => REDIS.to_string(),
-            Self::Log => {
-                format!("env LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='{FILES}=/dev/{raw}' {REDIS}")
+            Self::Log | Self::RingLog | Self::FunctionLog => {
+                format!("env LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='{FILES}={blocks}' {REDIS}")
             }
-            Self::Native => format!("/bin/durable_kv {PORT} /dev/{raw}"),
+            Self::Native | Self::RingNative | Self::FunctionNative => {
+                format!("/bin/durable_kv {PORT} {blocks}")
+            }
+        };
+        let blank = match self {
+            Self::FunctionLog | Self::FunctionNative => String::new(),
+            _ => format!("busybox dd if=/dev/zero of={blocks} bs=4096 count=4 2>/dev/null;"),
         };
         shell.run(&format!(
             "if [ \"$(busybox cat /tmp/way)\" = {self:?} ]; then \
@@ -54,15 +101,24 @@ impl Way {
              fi; \
              busybox killall redis-server durable_kv 2>/dev/null; \
              while busybox pidof redis-server durable_kv >/dev/null; do busybox sleep 0.2; done; \
-             busybox rm -rf /mnt/appendonlydir; busybox dd if=/dev/zero of=/dev/{raw} bs=4096 count=4 2>/dev/null; \
-             busybox sync; echo {self:?} >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
+             busybox rm -rf /mnt/appendonlydir; {blank} busybox sync; echo {self:?} >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
         ))?;
-        let ask: &[u8] = match self {
-            Self::Native => b"*1\r\n$4\r\nPING\r\n",
+        let ask: &[u8] = match self.program() {
+            "durable_kv" => b"*1\r\n$4\r\nPING\r\n",
             _ => b"PING\r\n",
         };
         shell.wait_for_answer(PORT, ask)
     }
+}
+
+/// Ends the server that runs.
+pub fn stop(shell: &mut Shell) -> Result<(), String> {
+    let stopped = shell.run(
+        "busybox killall redis-server durable_kv 2>/dev/null; \
+         while busybox pidof redis-server durable_kv >/dev/null; do busybox sleep 0.2; done; \
+         busybox rm -f /tmp/way",
+    );
+    stopped.map(drop)
 }
 
 /// Builds the servers and the library; what has them in the guest.

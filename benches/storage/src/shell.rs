@@ -50,6 +50,17 @@ impl Shell {
         Self::of(system.boot(&args(disks, programs, SHELL))?)
     }
 
+    /// The same with a plugin of QEMU's translator.
+    pub fn watched(
+        system: System,
+        disks: &[String],
+        programs: &[String],
+        plugin: String,
+    ) -> Result<Self, String> {
+        let args = args(disks, programs, SHELL);
+        Self::of(system.boot_on(&args, |machine| machine.plugin = Some(plugin))?)
+    }
+
     fn of(mut guest: Guest) -> Result<Self, String> {
         let mut stream = None;
         guest.wait_until("offer its shell", || {
