@@ -66,6 +66,8 @@ pub enum Error {
     OutOfMemory,
     /// The operation is larger than the journal.
     TooLarge,
+    /// It needs a commit, and one is under way: again when that has ended.
+    Busy,
 }
 
 /// What operations return.

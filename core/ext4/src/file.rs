@@ -248,7 +248,7 @@ impl Volume {
 
     /// Writes from byte `within` of `block` on.
     fn write_span(&mut self, block: u64, within: usize, data: &[u8], before: Before) -> Result<()> {
-        self.has_unflushed_data = true;
+        self.writes += 1;
         let each = self.geometry.block_bytes;
         let head = if within == 0 {
             0
@@ -307,7 +307,7 @@ impl Volume {
             return Ok(());
         }
         part.fill(0);
-        self.has_unflushed_data = true;
+        self.writes += 1;
         self.store.write_data(block, &whole, Durability::Volatile)
     }
 

@@ -1,11 +1,11 @@
-//! Blocks that are free once the running transaction is committed.
+//! Blocks that are free once the transaction that freed them is committed: the running one, or that under way.
 //!
 //! After a crash they belong to their old owner, so nobody gets them before.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// What the running transaction freed.
+/// What transactions freed that are not committed.
 #[derive(Debug, Default)]
 pub(crate) struct Freed {
     words: BTreeMap<u32, Vec<u64>>,
@@ -33,6 +33,14 @@ impl Freed {
     /// Takes back what was added since `mark`.
     pub(crate) fn rewind(&mut self, mark: usize) {
         for (group, first, len) in self.runs.split_off(mark) {
+            self.set(group, first, len, false);
+        }
+    }
+
+    /// The first `count` runs are free now.
+    pub(crate) fn forget_first(&mut self, count: usize) {
+        let later = self.runs.split_off(count.min(self.runs.len()));
+        for (group, first, len) in core::mem::replace(&mut self.runs, later) {
             self.set(group, first, len, false);
         }
     }

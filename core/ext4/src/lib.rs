@@ -43,6 +43,7 @@ extern crate std;
 
 mod balloc;
 mod bytes;
+mod commit;
 mod crc16;
 mod device;
 mod directory;
@@ -66,6 +67,7 @@ mod summary;
 mod volume;
 mod xattr;
 
+pub use commit::{Commit, Step, SyncPoint};
 pub use device::{Device, Durability};
 pub use directory::Listed;
 pub use error::{Corrupt, DeviceError, Error, MountError, Result};

@@ -71,7 +71,7 @@ impl Volume {
 
     /// What lies in `run` has been written.
     pub fn settle(&mut self, number: u32, run: &Run, grown: Grown) -> Result<()> {
-        self.has_unflushed_data = true;
+        self.writes += 1;
         let inode = self.regular(number)?;
         let is_written = matches!(run.place, Mapping::Written(_));
         if is_written
@@ -108,7 +108,7 @@ impl Volume {
                     return Err(Error::Invalid);
                 }
                 let new = volume.allocate_for(&mut inode, run.logical, run.len)?;
-                volume.has_unflushed_data = true;
+                volume.writes += 1;
                 write(new.physical, new.len)?;
                 volume.insert_extent(&mut inode, &new)?;
                 let end = u64::from(new.logical + new.len) * volume.geometry.block_bytes as u64;

@@ -95,7 +95,7 @@ impl Store {
         }
     }
 
-    fn offset(&self, block: u64) -> Result<u64> {
+    pub(crate) fn offset(&self, block: u64) -> Result<u64> {
         if block >= self.blocks {
             return Err(Corrupt::BlockNumber(block).into());
         }
@@ -383,8 +383,9 @@ impl Store {
         (blocks, gone.into_iter().collect())
     }
 
-    /// The running transaction is in the log for good.
-    pub(crate) fn committed(&mut self) {
+    /// The running transaction is on its way into the log: another one takes its place. Its blocks are kept for a
+    /// checkpoint.
+    pub(crate) fn close_running(&mut self) {
         let running = core::mem::take(&mut self.running);
         for number in running.blocks {
             if let Some(buffer) = self.buffers.get_mut(&number) {
@@ -392,8 +393,12 @@ impl Store {
                 buffer.awaits_checkpoint = true;
             }
         }
-        for number in running.revoked {
-            self.buffers.remove(&number);
+    }
+
+    /// The transaction that freed these blocks is in the log for good.
+    pub(crate) fn forget_revoked(&mut self, revoked: &[u64]) {
+        for number in revoked {
+            self.buffers.remove(number);
         }
     }
 

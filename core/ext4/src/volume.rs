@@ -6,8 +6,8 @@
 //! # Transactions
 //! Each operation is a handle in the running transaction ([`Volume::transact`]); it reserves how
 //! many blocks it may change, so that the transaction fits into the log. An operation that fails
-//! is undone. A commit ([`Volume::commit`]) takes all operations so far together: of many threads
-//! that call [`Volume::sync_file`] the first commits for all.
+//! is undone. A commit ([`Volume::commit`]) takes all operations so far together; `commit` is about those that run without
+//! the lock.
 //!
 //! # Errors
 //! Damage that is found turns the volume read-only at once ([`Volume::failure`]), and the image is
@@ -15,7 +15,9 @@
 
 use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 
+use crate::commit::UnderWay;
 use crate::error::{Corrupt, Error, Result};
 use crate::freed::Freed;
 use crate::journal::Log;
@@ -23,7 +25,7 @@ use crate::layout::superblock::{Geometry, Totals};
 use crate::promise::Promises;
 use crate::recent::Recent;
 use crate::seal::{Context, Seal};
-use crate::store::Store;
+use crate::store::{Block, Store};
 
 /// The number of the directory at the top.
 pub const ROOT_INODE: u32 = 2;
@@ -34,6 +36,9 @@ const COMMIT_CREDITS: usize = 64;
 
 /// How much room an operation needs in a transaction, in blocks.
 pub(crate) type Credits = usize;
+
+/// What a commit writes, and the blocks that were freed.
+type Sealed = (Vec<(u64, Block)>, Vec<u64>);
 
 /// How full a volume is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +68,12 @@ pub struct Volume {
     /// Inodes that the running transaction changes, and those whose data needs that change.
     pub(crate) changed: BTreeSet<u32>,
     pub(crate) resized: BTreeSet<u32>,
-    pub(crate) has_unflushed_data: bool,
+    /// Writes past the log, and how many of them a flush has covered.
+    pub(crate) writes: u64,
+    pub(crate) flushed: u64,
+    /// The number of the last transaction that is committed.
+    pub(crate) committed: u64,
+    pub(crate) under_way: Option<UnderWay>,
     pub(crate) promises: Arc<Promises>,
     /// Blocks are for data that room was promised to.
     pub(crate) spends_promises: bool,
@@ -204,11 +214,21 @@ impl Volume {
     }
 
     /// Makes everything so far survive a loss of power.
+    ///
+    /// Errors: `Busy` while another commit or a flush is under way.
     pub fn commit(&mut self) -> Result<()> {
+        if self.under_way.is_some() {
+            return Err(Error::Busy);
+        }
         if self.store.running_len() == 0 {
             return self.flush_data();
         }
-        let result = self.write_transaction();
+        if self.log.is_some() {
+            let commit = self.begin_commit()?;
+            let written = commit.write(&mut *self.store.device);
+            return self.end_commit(written);
+        }
+        let result = self.write_without_log();
         if let Err(error) = result {
             // What is half written must not be followed by more.
             self.failure.get_or_insert(error);
@@ -217,26 +237,27 @@ impl Volume {
     }
 
     fn flush_data(&mut self) -> Result<()> {
-        if self.has_unflushed_data && !planted::is("fsync does not flush what is written in place")
-        {
+        let is_left_out = planted::is("fsync does not flush what is written in place");
+        if self.flushed != self.writes && !is_left_out {
             if let Err(error) = self.store.device.flush() {
                 return Err(self.lost_writes(error.into()));
             }
-            self.has_unflushed_data = false;
+            self.flushed = self.writes;
         }
         Ok(())
     }
 
     /// A flush has failed: whatever was written since the last one may be gone, whosever it was, and the next flush
     /// would not say so. Nobody is promised anything any more.
-    fn lost_writes(&mut self, error: Error) -> Error {
+    pub(crate) fn lost_writes(&mut self, error: Error) -> Error {
         if !planted::is("a flush that failed is forgotten") {
             self.failure.get_or_insert(error);
         }
         error
     }
 
-    fn write_transaction(&mut self) -> Result<()> {
+    /// The blocks of the running transaction with their sums, and those that the log must not bring back.
+    pub(crate) fn seal_running(&mut self) -> Result<Sealed> {
         self.store.begin_final();
         let sealed = self.seal_bitmaps().and_then(|()| {
             if planted::is("a transaction lacks the superblock") {
@@ -255,22 +276,22 @@ impl Volume {
         };
         let (blocks, revoked) = self.store.sealed(&context);
         if planted::is("blocks are in their places before they are in the log") {
-            self.store.committed();
+            self.store.close_running();
             self.store.write_home()?;
         }
-        match &mut self.log {
-            Some(log) => log.commit(&mut self.store, &blocks, &revoked, self.totals.written)?,
-            None => self.store.device.flush()?,
-        }
-        self.store.committed();
+        Ok((blocks, revoked))
+    }
+
+    fn write_without_log(&mut self) -> Result<()> {
+        let (_, revoked) = self.seal_running()?;
+        self.store.device.flush()?;
+        self.store.close_running();
+        self.store.forget_revoked(&revoked);
         self.freed.clear();
         self.changed.clear();
         self.resized.clear();
-        self.has_unflushed_data = false;
-        match self.log {
-            Some(_) => Ok(()),
-            None => self.store.write_home(),
-        }
+        (self.committed, self.flushed) = (self.committed + 1, self.writes);
+        self.store.write_home()
     }
 
     /// Commits, and brings everything committed to its place.
@@ -284,27 +305,6 @@ impl Volume {
             self.failure.get_or_insert(error);
         }
         result
-    }
-
-    /// fsync(2) of an inode, or with `Sync::Data` fdatasync(2).
-    pub fn sync_file(&mut self, number: u32, what: Sync) -> Result<()> {
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
-        if planted::is("fsync returns at once") {
-            return Ok(());
-        }
-        let waiting = match what {
-            Sync::All => &self.changed,
-            Sync::Data => &self.resized,
-        };
-        match waiting.contains(&number) {
-            true if what == Sync::Data && planted::is("fdatasync forgets a new size") => {
-                self.flush_data()
-            }
-            true => self.commit(),
-            false => self.flush_data(),
-        }
     }
 
     /// Ends: everything is in its place and the journal is empty.

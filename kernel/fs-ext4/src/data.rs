@@ -63,7 +63,9 @@ impl Node {
     pub(super) fn place_of(&self, at: u64) -> Result<(Mapping, u64)> {
         let each = self.shared.block_bytes;
         let block = u32::try_from(at / each).map_err(|_| Error::FileTooLarge)?;
-        let run = self.shared.with(|volume| volume.map(self.number, block))?;
+        let run = self
+            .shared
+            .beside(|volume| volume.map(self.number, block))?;
         Ok((run.place, u64::from(run.len) * each))
     }
 
@@ -99,7 +101,7 @@ impl Node {
                 ..Change::default()
             };
             self.shared
-                .with(|volume| volume.change(self.number, &change, time))?;
+                .beside(|volume| volume.change(self.number, &change, time))?;
             self.forget_modified(time);
         }
         brought
@@ -132,7 +134,7 @@ impl Node {
         };
         // The volume only hears that the disk failed.
         let mut failed = None;
-        let placed = self.shared.with(|volume| {
+        let placed = self.shared.beside(|volume| {
             let run = volume.map(number, blocks.start)?;
             let is_short = run.len.min(blocks.len() as u32) <= SHORT_BLOCKS;
             if run.place != Mapping::Hole || !is_short {
@@ -153,7 +155,7 @@ impl Node {
             write(block, run.len)?;
             let grown = grown(bytes.start + len);
             self.shared
-                .with(|volume| volume.settle(number, &run, grown))?;
+                .beside(|volume| volume.settle(number, &run, grown))?;
         }
         if let Some(time) = modified {
             self.forget_modified(time);
@@ -264,7 +266,7 @@ impl Backing for Node {
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
         self.shared
-            .with(|volume| volume.read(self.number, offset, into))
+            .beside(|volume| volume.read(self.number, offset, into))
     }
 
     fn store(&self, offset: u64, data: &[u8]) -> Result<usize> {

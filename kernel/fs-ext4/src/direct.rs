@@ -217,7 +217,9 @@ impl Node {
         let mut at = bytes.start;
         while at < bytes.end {
             let blocks = block_at(at)?..block_at(bytes.end)?;
-            let run = self.shared.with(|volume| volume.place(number, blocks))?;
+            let run = self
+                .shared
+                .beside(|volume| volume.place(number, blocks.clone()))?;
             let (Mapping::Written(block) | Mapping::Unwritten(block)) = run.place else {
                 return Err(Error::Io);
             };
@@ -230,7 +232,7 @@ impl Node {
                 modified,
             };
             self.shared
-                .with(|volume| volume.settle(number, &run, grown))?;
+                .beside(|volume| volume.settle(number, &run, grown))?;
             at = until;
         }
         Ok(())

@@ -21,6 +21,7 @@ pub(super) fn error_of(error: ext4::Error) -> Error {
         ext4::Error::Invalid => Error::Invalid,
         ext4::Error::Unsupported | ext4::Error::TooLarge => Error::Unsupported,
         ext4::Error::BeyondEnd => Error::NoSuchDevice,
+        ext4::Error::Busy => Error::Busy,
         ext4::Error::OutOfMemory => Error::OutOfMemory,
     }
 }

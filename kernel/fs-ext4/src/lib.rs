@@ -3,7 +3,8 @@
 //! The file system itself is `core/ext4`; this binds it to disks, to names and to programs' memory.
 //!
 //! - `volume`: what is mounted. One lock ([`volume::Shared::with`]) is around all of it; it is held while
-//!   the disk works, and never while a program's memory is touched.
+//!   the disk reads, and never while a program's memory is touched.
+//! - `commits`: fsync(2) commits and flushes without that lock, one for all that wait.
 //! - `node`: inodes. There is one node for each inode that somebody knows; an inode without names
 //!   goes when its node does.
 //! - `find`: the disk on which an image is.
@@ -13,7 +14,7 @@
 //! - `direct`: the same between the program's own pages and the disk (O_DIRECT).
 //! - `disk`: the trait that `core/ext4` asks for.
 //!
-//! Lock order: a file's locks (`kernel_pagecache`), then the volume's lock, then spin locks.
+//! Lock order: a file's locks (`kernel_pagecache`), then the turn (`commits`), then the volume's lock, then spin locks.
 //!
 //! A disk that is mounted twice is one file system, as with Linux.
 //!
@@ -23,6 +24,7 @@
 
 extern crate alloc;
 
+mod commits;
 mod data;
 mod direct;
 mod disk;

@@ -118,7 +118,7 @@ impl Node {
     }
 
     pub(super) fn inode(&self) -> Result<ext4::Inode> {
-        self.shared.with(|volume| volume.inode(self.number))
+        self.shared.beside(|volume| volume.inode(self.number))
     }
 
     pub(super) fn read_metadata(&self) -> Result<Metadata> {
@@ -233,7 +233,7 @@ impl Inode for Node {
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
         let number = self
             .shared
-            .with(|volume| volume.lookup(self.number, name))?;
+            .beside(|volume| volume.lookup(self.number, name))?;
         Ok(self.shared.node(number)?)
     }
 
@@ -321,7 +321,7 @@ impl Inode for Node {
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {
-        self.shared.with(|volume| volume.read_link(self.number))
+        self.shared.beside(|volume| volume.read_link(self.number))
     }
 
     fn truncate(&self, size: u64) -> Result<()> {
@@ -344,14 +344,14 @@ impl Inode for Node {
             false => ext4::Sync::All,
         };
         self.shared
-            .with(|volume| volume.sync_file(self.number, what))
+            .sync(|volume| Ok(volume.sync_point(self.number, what)))
     }
 
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
         self.bring_down()?;
         let what = if hole { Seek::Hole } else { Seek::Data };
         self.shared
-            .with(|volume| volume.seek(self.number, offset, what))
+            .beside(|volume| volume.seek(self.number, offset, what))
     }
 
     fn locks(&self) -> Option<&FileLocks> {

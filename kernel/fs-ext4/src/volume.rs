@@ -8,7 +8,7 @@ use core::mem::take;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::Instant;
-use ext4::{Access, MountError, Promises, ROOT_INODE, Time, Volume};
+use ext4::{Access, Device, MountError, Promises, ROOT_INODE, Step, SyncPoint, Time, Volume};
 use kernel_block::Store;
 use kernel_pagecache::{self as pagecache, Flush};
 use mach::klog;
@@ -17,6 +17,7 @@ use mach::sync::Spin;
 use sync::{Error, Mutex, Result};
 use vfs::{FileSystem, InodeRef, Timestamp, Usage};
 
+use crate::commits::Commits;
 use crate::disk::Disk;
 use crate::errors::{error_of, mount_error};
 use crate::node::Node;
@@ -30,6 +31,8 @@ const KNOWN_MAX: usize = 1024;
 pub(super) struct Shared {
     /// `None` once it is over.
     volume: Mutex<Option<Volume>>,
+    /// Commits and flushes without the volume's lock.
+    commits: Commits,
     /// So that an inode that is found twice has one node.
     known: Spin<BTreeMap<u32, Weak<Node>>>,
     /// Inodes without names whose node is gone.
@@ -103,6 +106,7 @@ fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
         promises: volume.promises(),
         listed: Spin::new(BTreeMap::new()),
         volume: Mutex::new(Some(volume)),
+        commits: Commits::default(),
         known: Spin::new(BTreeMap::new()),
         unused: Spin::new(Vec::new()),
         device,
@@ -128,18 +132,94 @@ pub(super) fn time_of(time: Timestamp) -> Time {
 }
 
 impl Shared {
-    /// Does something with the volume. No spin lock is held, and no program's memory touched.
+    /// Does something with the volume, which may commit. No spin lock is held, and no program's memory touched.
     pub(super) fn with<T>(&self, act: impl FnOnce(&mut Volume) -> ext4::Result<T>) -> Result<T> {
-        let mut held = self.volume.lock();
+        let (mut held, _turn) = self.commits.alone(|| self.volume.lock());
         let volume = held.as_mut().ok_or(Error::Io)?;
         self.evict_unused(volume);
+        self.act(volume, act).map_err(error_of)
+    }
+
+    /// The same beside a commit or a flush: what reads, or is one handle in the running transaction. Tried again alone if it needs
+    /// a commit itself.
+    pub(super) fn beside<T>(
+        &self,
+        mut act: impl FnMut(&mut Volume) -> ext4::Result<T>,
+    ) -> Result<T> {
+        match self.locked(&mut act) {
+            Err(ext4::Error::Busy) => self.with(act),
+            done => done.map_err(error_of),
+        }
+    }
+
+    fn locked<T>(&self, act: impl FnOnce(&mut Volume) -> ext4::Result<T>) -> ext4::Result<T> {
+        let mut held = self.volume.lock();
+        self.act(held.as_mut().ok_or(ext4::Error::Device)?, act)
+    }
+
+    fn act<T>(
+        &self,
+        volume: &mut Volume,
+        act: impl FnOnce(&mut Volume) -> ext4::Result<T>,
+    ) -> ext4::Result<T> {
         let was_sound = volume.failure().is_none();
         let result = act(volume);
         if let Some(failure) = volume.failure().filter(|_| was_sound) {
             klog!("ext4: {failure:?}: nothing is changed from now on");
             self.is_writable.store(false, Ordering::Release);
         }
-        result.map_err(error_of)
+        result
+    }
+
+    /// Waits until what `point` says is on the medium, or brings it there, for all that wait.
+    pub(super) fn sync(
+        &self,
+        point: impl FnMut(&mut Volume) -> ext4::Result<SyncPoint>,
+    ) -> Result<()> {
+        let point = self.beside(point)?;
+        while !self.go_on(&point).map_err(error_of)? {}
+        Ok(())
+    }
+
+    /// Whether the point is reached; else something has ended meanwhile.
+    fn go_on(&self, point: &SyncPoint) -> ext4::Result<bool> {
+        let turn = self.commits.turn();
+        let step = self.noted(|volume| volume.next_step(point))?;
+        drop(turn);
+        let mut disk = Disk(self.store.clone());
+        let ended = match step {
+            Step::Reached => return Ok(true),
+            Step::Wait => {
+                self.commits.wait();
+                return Ok(false);
+            }
+            Step::Commit(commit) => {
+                let written = commit.write(&mut disk);
+                self.noted(|volume| volume.end_commit(written))
+            }
+            Step::Flush => {
+                let flushed = disk.flush().map_err(Into::into);
+                self.noted(|volume| volume.end_flush(flushed))
+            }
+        };
+        self.commits.wake();
+        ended.map(|()| false)
+    }
+
+    /// Does what begins or ends a commit or a flush.
+    fn noted<T>(&self, act: impl FnOnce(&mut Volume) -> ext4::Result<T>) -> ext4::Result<T> {
+        self.locked(|volume| {
+            let result = act(volume);
+            self.commits.note(volume.is_under_way());
+            result
+        })
+    }
+
+    /// Waits until all that was done by now is on the medium.
+    fn sync_all(&self) -> Result<()> {
+        // Inodes that nobody names or uses are freed with it.
+        self.with(|_| Ok(()))?;
+        self.sync(|volume| Ok(volume.whole_point()))
     }
 
     /// Frees inodes that nobody names or uses.
@@ -171,7 +251,7 @@ impl Shared {
         if let Some(node) = self.known(number) {
             return Ok(node);
         }
-        self.with(|volume| {
+        self.beside(|volume| {
             let inode = volume.inode(number)?;
             match is_wanted(&inode) {
                 true => Ok(self.make_known(&inode)),
@@ -214,9 +294,11 @@ impl Shared {
     /// Ends it, whoever uses it still: all is in its place, and from now on nothing is read or written.
     fn finish(&self) -> Result<()> {
         let nodes = self.nodes()?;
-        let Some(mut volume) = self.volume.lock().take() else {
+        let (mut held, _turn) = self.commits.alone(|| self.volume.lock());
+        let Some(mut volume) = held.take() else {
             return Ok(());
         };
+        drop(held);
         self.evict_unused(&mut volume);
         for node in nodes.iter().filter(|node| node.is_unlinked()) {
             // It stays on the list of orphans, and the next mount tries again.
@@ -286,7 +368,7 @@ impl Shared {
         if self.listed.lock().is_empty() {
             return Ok(());
         }
-        let replacing = self.with(|volume| match volume.lookup(to, to_name) {
+        let replacing = self.beside(|volume| match volume.lookup(to, to_name) {
             Ok(_) => volume.lookup(from, name).map(Some),
             Err(_) => Ok(None),
         })?;
@@ -324,14 +406,6 @@ impl Drop for Shared {
     }
 }
 
-/// A volume that found itself damaged commits nothing more.
-fn commit(volume: &mut Volume) -> ext4::Result<()> {
-    match volume.failure() {
-        Some(error) => Err(error),
-        None => volume.commit(),
-    }
-}
-
 impl Drop for Tree {
     /// Nobody has a file of it open. Who still holds it, as the flusher may, finds it ended: the disk
     /// is whole when umount(2) returns.
@@ -346,7 +420,7 @@ impl Flush for Shared {
     fn flush(&self, before: Instant) {
         // Who has a file open hears of its failures, and the log of the volume's.
         let _ = self.bring_down(before);
-        let _ = self.with(commit);
+        let _ = self.sync_all();
     }
 }
 
@@ -373,7 +447,7 @@ impl FileSystem for Tree {
 
     fn sync(&self) -> Result<()> {
         let brought = self.shared.bring_down(Instant::NEVER);
-        brought.and(self.shared.with(commit))
+        brought.and(self.shared.sync_all())
     }
 
     fn finish(&self) -> Result<()> {

@@ -10,6 +10,7 @@ use crate::status::expect_status;
 use crate::volume::Folder;
 
 const MODEL: &str = "tests/harness/file_model.c";
+const APPENDERS: &str = "tests/harness/appenders.c";
 
 /// The tests, for one CPU and for several.
 pub const TESTS: &[Test] = &[
@@ -32,6 +33,10 @@ pub const TESTS: &[Test] = &[
     (
         "what was written before the disk was full is there",
         |setup| on_ext4(setup, "1024", "256M", FULL),
+    ),
+    (
+        "threads that sync their files at once share commits, beside names that come and go",
+        |setup| on_ext4_with(setup, APPENDERS, "4096", "256M", SYNCED),
     ),
     ("what nobody synchronizes comes down by itself", |setup| {
         on_ext4(setup, "4096", "256M", FLUSHED)
@@ -76,8 +81,28 @@ head -c 3000000 /dev/urandom > /tmp/m/file
 until test $(awk '$3 == \"vda\" { print $10 }' /proc/diskstats) -gt 5850; do sleep 0.2; done
 until test $(awk '/^Dirty/ { print $2 }' /proc/meminfo) = 0; do sleep 0.2; done";
 
+/// 480 syncs, of which each has a flush of its own if they share none.
+const SYNCED: &str = "
+flushes() { awk '$3 == \"vda\" { print $19 }' /proc/diskstats; }
+names() { while test ! -e /tmp/done; do echo some > a; mv a b; mkdir c; rmdir c; rm b; done; touch /tmp/over; }
+cd /tmp/m; names & before=$(flushes)
+/program file 8 60; after=$(flushes); touch /tmp/done; until test -e /tmp/over; do sleep 0.1; done
+test $((after - before)) -lt 480
+cd /; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
+mount -t ext4 /dev/vda /tmp/m; /program /tmp/m/file 8 60 check; umount /tmp/m";
+
 fn on_ext4(setup: &Setup, block: &str, memory: &str, script: &str) -> Result<(), String> {
-    let program = build::c_linked(Path::new(MODEL), Link::StaticMusl)?;
+    on_ext4_with(setup, MODEL, block, memory, script)
+}
+
+fn on_ext4_with(
+    setup: &Setup,
+    program: &str,
+    block: &str,
+    memory: &str,
+    script: &str,
+) -> Result<(), String> {
+    let program = build::c_linked(Path::new(program), Link::StaticMusl)?;
     let disk = Image::new(&format!("cached-{block}-{memory}"), 512 << 20)?;
     disk.run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", block])?;
     let add = format!("{}:/program", program.display());

@@ -28,8 +28,15 @@ pub(crate) struct Log {
     used: u32,
 }
 
-/// All blocks of a transaction, and the data that it makes visible, are on the medium.
-struct Logged(());
+/// A transaction with its place in the log. Its blocks, and the data that it makes visible, have to be on the medium before
+/// its commit block is written.
+#[derive(Debug)]
+pub(crate) struct Laid {
+    /// Blocks behind each other, from this byte of the disk on.
+    pub(crate) pieces: Vec<(u64, Vec<Block>)>,
+    /// The same of the block that says that it is whole.
+    pub(crate) commit_block: (u64, Vec<u8>),
+}
 
 impl Log {
     /// Reads the log's superblock.
@@ -132,18 +139,15 @@ impl Log {
         store.write_data(place, &self.raw, Durability::Forced)
     }
 
-    /// Commits: when this returns, a loss of power does not undo the transaction.
-    pub(crate) fn commit(
+    /// Gives a transaction its place in the log, which nobody else gets.
+    pub(crate) fn lay_out(
         &mut self,
         store: &mut Store,
         blocks: &[(u64, Block)],
         revoked: &[u64],
         seconds: u64,
-    ) -> Result<()> {
-        let mut batch = Batch {
-            first: self.head,
-            blocks: Vec::new(),
-        };
+    ) -> Result<Laid> {
+        let mut pieces = Vec::new();
         let format = self.state.format;
         let sequence = self.state.sequence;
         let revoked = match planted::is("revoked blocks are not logged") {
@@ -153,82 +157,51 @@ impl Log {
         for numbers in revoked.chunks(format.revokes_per_block(self.block_bytes)) {
             let mut block = store.zeroed()?;
             format.set_revoked(&mut block, sequence, numbers);
-            self.append(store, &mut batch, Arc::new(block))?;
+            self.append(store, &mut pieces, Arc::new(block))?;
         }
         for part in blocks.chunks(format.tags_per_block(self.block_bytes)) {
             let descriptor = descriptor(&format, sequence, part, store.zeroed()?);
-            self.append(store, &mut batch, Arc::new(descriptor))?;
+            self.append(store, &mut pieces, Arc::new(descriptor))?;
             for (_, block) in part {
-                self.append(store, &mut batch, copy_of(block))?;
+                self.append(store, &mut pieces, copy_of(block))?;
             }
         }
-        let logged = self.flush(store, &mut batch)?;
-        self.commit_block(store, logged, seconds)
-    }
-
-    fn flush(&mut self, store: &mut Store, batch: &mut Batch) -> Result<Logged> {
-        self.write(store, batch)?;
-        if !planted::is("a commit block does not wait for its transaction") {
-            store.device.flush()?;
-        }
-        Ok(Logged(()))
-    }
-
-    fn commit_block(&mut self, store: &mut Store, _: Logged, seconds: u64) -> Result<()> {
         let mut block = store.zeroed()?;
-        self.state
-            .format
-            .set_commit(&mut block, self.state.sequence, seconds);
-        let durability = match planted::is("a commit block is not forced") {
-            true => Durability::Volatile,
-            false => Durability::Forced,
+        format.set_commit(&mut block, sequence, seconds);
+        let place = self.next_place(store)?;
+        self.state.sequence = sequence.wrapping_add(1);
+        Ok(Laid {
+            pieces,
+            commit_block: (place, block),
+        })
+    }
+
+    /// Where the next block is written: its byte of the disk.
+    fn next_place(&mut self, store: &Store) -> Result<u64> {
+        let place = store.offset(self.place(self.head)?)?;
+        self.head = self.after(self.head);
+        self.used += 1;
+        Ok(place)
+    }
+
+    /// The log may lie in several pieces of the disk, and goes round.
+    fn append(
+        &mut self,
+        store: &Store,
+        pieces: &mut Vec<(u64, Vec<Block>)>,
+        block: Block,
+    ) -> Result<()> {
+        let place = self.next_place(store)?;
+        let each = self.block_bytes as u64;
+        let is_next = |(first, blocks): &&mut (u64, Vec<Block>)| {
+            blocks.len() < BATCH_BLOCKS && first.wrapping_add(blocks.len() as u64 * each) == place
         };
-        store.write_data(self.place(self.head)?, &block, durability)?;
-        self.head = self.after(self.head);
-        self.used += 1;
-        self.state.sequence = self.state.sequence.wrapping_add(1);
-        Ok(())
-    }
-
-    fn append(&mut self, store: &mut Store, batch: &mut Batch, block: Block) -> Result<()> {
-        if batch.blocks.len() >= BATCH_BLOCKS || self.head < batch.first {
-            self.write(store, batch)?;
+        match pieces.last_mut().filter(is_next) {
+            Some((_, blocks)) => blocks.push(block),
+            None => pieces.push((place, alloc::vec![block])),
         }
-        batch.blocks.push(block);
-        self.head = self.after(self.head);
-        self.used += 1;
         Ok(())
     }
-
-    /// Writes a batch, which may lie in several pieces of the disk.
-    fn write(&mut self, store: &mut Store, batch: &mut Batch) -> Result<()> {
-        let mut block = batch.first;
-        let mut rest = batch.blocks.as_slice();
-        while !rest.is_empty() {
-            let place = self.place(block)?;
-            let mut count = 1;
-            while rest.len() > count
-                && self
-                    .place(block + count as u32)
-                    .is_ok_and(|next| next == place + count as u64)
-            {
-                count += 1;
-            }
-            let (now, later) = rest.split_at(count);
-            store.write_blocks(place, now)?;
-            block += count as u32;
-            rest = later;
-        }
-        batch.blocks.clear();
-        batch.first = self.head;
-        Ok(())
-    }
-}
-
-/// Blocks of the log that follow each other.
-struct Batch {
-    first: u32,
-    blocks: Vec<Block>,
 }
 
 /// What the log has of a block: no block of the log but its own begins as those do.

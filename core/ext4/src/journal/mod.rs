@@ -33,4 +33,4 @@ mod format;
 mod log;
 pub(crate) mod recovery;
 
-pub(crate) use log::Log;
+pub(crate) use log::{Laid, Log};
