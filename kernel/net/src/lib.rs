@@ -50,7 +50,9 @@ pub mod packet;
 mod refusal;
 pub mod stack;
 
-pub use datalink::{Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership};
+pub use datalink::{
+    Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership, Redirected,
+};
 pub use datalink::{has_queue, own};
 pub use datalink::{move_interface, restore as restore_links};
 pub use device::attend::card_asked;

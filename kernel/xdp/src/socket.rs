@@ -166,7 +166,7 @@ impl File for XdpSocket {
             filter::CREATE => filter::create(argument),
             flow::MOVE => {
                 let bound = self.bound.get().ok_or(Error::NoSuchDevice)?;
-                flow::move_flow(&bound.link, argument)
+                flow::redirect(&bound.link, argument)
             }
             _ => Err(Error::NotTerminal),
         }

@@ -219,6 +219,14 @@ impl Flows {
         theirs.for_each(|place| *place = Place::default());
     }
 
+    /// Whether a queue has any that it has not closed.
+    pub fn has_any_of(&self, queue: u16) -> bool {
+        let is_its = |place: &Place| {
+            u16::from(place.queue) == queue && matches!(place.phase, Phase::Opening | Phase::Open)
+        };
+        self.buckets.iter().flatten().any(is_its)
+    }
+
     /// Forgets all.
     pub fn clear(&mut self) {
         self.buckets.fill(Bucket::default());

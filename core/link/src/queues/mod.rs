@@ -8,7 +8,8 @@
 //! # Idea
 //! A frame that is a fragment of nothing and has ports goes to one queue, by the first of these that holds:
 //!
-//! 1. It belongs to a *flow* that a queue has begun: learned from the SYN or SYN-ACK that the queue sent ([`flows`]).
+//! 1. It belongs to a *flow* that a queue has begun: learned from the SYN or SYN-ACK that the queue sent ([`flows`]). A flow, or
+//!    what else comes to a port, may have been given to the link's network [`stack`].
 //! 2. It opens a connection: by the hash of its flow, over the queues that *take new flows*. If none does it is
 //!    dropped, as by a listener with a full backlog: the peer asks again in a second.
 //! 3. It is for a *port* of a queue's own [`share`] of the ephemeral ports, from which that queue's stack connects and
@@ -31,8 +32,8 @@
 //!
 //! # Invariants
 //! - Only what a queue *sends*, or its program asks for ([`Queues::move_flow`]), begins, moves or ends a flow: who guesses
-//!   a flow's ports can do none of it.
-//! - While there is one queue, and it has no filter, nothing is looked at and nothing remembered.
+//!   a flow's ports can do none of it. (The stack is such a queue: a kernel's socket has been given to it by who had one.)
+//! - While there is one queue, it has no filter and the stack nothing, nothing is looked at and nothing remembered.
 //!
 //! # Bounds
 //! [`QUEUES_MAX`] queues; [`flows::FLOWS_MAX`] flows, and what becomes of more stands there.
@@ -42,6 +43,7 @@
 
 mod flows;
 mod share;
+mod stack;
 #[cfg(test)]
 mod tests;
 
@@ -57,6 +59,8 @@ use crate::headers::{Header, ICMP, Packet, Piece, TCP, number_of, with_window};
 pub use flows::FLOWS_MAX;
 use flows::{Flow, Flows};
 pub use share::share;
+pub use stack::STACK;
+use stack::StackPart;
 
 /// Queues of a link at most.
 pub const QUEUES_MAX: u16 = 16;
@@ -68,7 +72,7 @@ pub enum Target {
     Queue(u16),
     /// A copy to each that has no filter.
     All,
-    /// To the link's stack: each queue has a filter, and none admits it.
+    /// To the link's stack: it was given the flow, or its port; or each queue has a filter, and none admits it.
     Stack,
     /// A copy to each of these.
     Copies(Listeners),
@@ -146,6 +150,7 @@ pub struct Queues {
     takers: u16,
     /// The one that was alone when another came.
     elder: Option<u16>,
+    stack: StackPart,
     flows: Flows,
     counts: [SteeredCounts; QUEUES_MAX as usize],
     unwanted: u64,
@@ -168,6 +173,7 @@ impl Queues {
             members: 0,
             takers: 0,
             elder: None,
+            stack: StackPart::default(),
             flows: Flows::new()?,
             counts: core::array::from_fn(|_| SteeredCounts::default()),
             unwanted: 0,
@@ -216,8 +222,11 @@ impl Queues {
         self.elder = self.elder.filter(|elder| *elder != queue);
         match self.only() {
             // Whatever comes is its own, learned or not.
-            Some(_) => self.flows.clear(),
-            None => self.flows.forget_queue(queue),
+            Some(_) if !self.stack.is_here => self.flows.clear(),
+            only => {
+                self.flows.forget_queue(queue);
+                self.elder = only.or(self.elder);
+            }
         }
     }
 
@@ -226,23 +235,6 @@ impl Queues {
         match is_taker {
             true => self.takers |= bit(queue) & self.members,
             false => self.takers &= !bit(queue),
-        }
-    }
-
-    /// Gives a flow to a queue: what its peer sends from here to us is that queue's from now on. It is no more than a
-    /// queue does with a SYN-ACK that it sends. Neither queue may have a filter.
-    ///
-    /// Errors: `NoSuchQueue`, `NoRoom`; nothing has changed then.
-    pub fn move_flow(&mut self, ends: Ends, to: u16, now: Instant) -> Result<(), NotMoved> {
-        if self.members & bit(to) == 0 {
-            return Err(NotMoved::NoSuchQueue);
-        }
-        let hosts = (ends.peer.ip(), ends.local.ip());
-        let ports = (ends.peer.port(), ends.local.port());
-        let flow = Flow::new(self.key, hosts, Some(ports));
-        match self.flows.give(flow, to, now) {
-            true => Ok(()),
-            false => Err(NotMoved::NoRoom),
         }
     }
 
@@ -270,10 +262,9 @@ impl Queues {
     /// Says for whom a received frame is.
     pub fn receive(&mut self, frame: &Chain, now: Instant) -> Target {
         if self.filtered == 0
-            && self.members == self.takers
-            && let Some(only) = self.only()
+            && let Some(all) = self.whole_target()
         {
-            return Target::Queue(only);
+            return all;
         }
         let len = frame.len();
         with_window(frame, |bytes| match self.filtered {
@@ -282,9 +273,21 @@ impl Queues {
         })
     }
 
-    /// A queue sends a frame. There is nothing to learn of one that does not [begin or end](begins_or_ends) a flow.
+    /// Where all goes that no filter admits, if it need not be looked at.
+    fn whole_target(&self) -> Option<Target> {
+        match self.only() {
+            _ if self.members == 0 => Some(Target::Stack),
+            Some(only) if self.members == self.takers && !self.stack.is_here => {
+                Some(Target::Queue(only))
+            }
+            _ => None,
+        }
+    }
+
+    /// A queue sends a frame, or the [`STACK`]. There is nothing to learn of one that does not [begin or end](begins_or_ends) a flow.
     pub fn send(&mut self, queue: u16, frame: &Chain, now: Instant) {
-        if self.members & bit(queue) != 0 && self.only().is_none() {
+        let is_known = self.members & bit(queue) != 0 || queue == STACK;
+        if is_known && (self.stack.is_here || self.only().is_none()) {
             let len = frame.len();
             with_window(frame, |bytes| self.learn(queue, bytes, len, now));
         }
@@ -312,10 +315,9 @@ impl Queues {
         }
         let message = header.and_then(|header| Message::parse(&header, packet.as_ref(), bytes));
         let heard = message.map_or(0, |message| self.hearing(&message));
-        let rest = match (self.members, self.only()) {
-            (0, _) => Target::Stack,
-            (takers, Some(only)) if takers == self.takers => Target::Queue(only),
-            _ => self.target_of(bytes, len, now),
+        let rest = match self.whole_target() {
+            Some(all) => all,
+            None => self.target_of(bytes, len, now),
         };
         self.with_listeners(rest, heard)
     }
@@ -386,8 +388,13 @@ impl Queues {
     fn target_of_segment(&mut self, packet: &Packet, flags: TcpFlags, now: Instant) -> Target {
         let flow = self.flow_of(packet);
         let opens = flags.has(TcpFlags::SYN) && !flags.has(TcpFlags::ACK);
-        if let Some(queue) = self.flows.find(flow, flags, now) {
-            return self.to(queue, Steered::Flow);
+        match self.flows.find(flow, flags, now) {
+            Some(STACK) => return Target::Stack,
+            Some(queue) => return self.to(queue, Steered::Flow),
+            None => {}
+        }
+        if opens && self.stack.has_port_of(packet) {
+            return Target::Stack;
         }
         if opens {
             return match self.taker(flow) {
@@ -399,6 +406,8 @@ impl Queues {
             };
         }
         match (self.owner_of_port(packet), self.elder) {
+            // Its flow was forgotten, for it found no place.
+            (None, None) if self.stack.has_port_of(packet) => Target::Stack,
             (Some(queue), _) => self.to(queue, Steered::Port),
             (None, Some(elder)) => self.to(elder, Steered::Elder),
             (None, None) => self.by_hash(flow),
@@ -406,6 +415,9 @@ impl Queues {
     }
 
     fn target_of_datagram(&mut self, packet: &Packet) -> Target {
+        if self.stack.has_port_of(packet) {
+            return Target::Stack;
+        }
         match self.owner_of_port(packet) {
             Some(queue) => self.to(queue, Steered::Port),
             None => self.by_hash(self.flow_of(packet)),
@@ -456,7 +468,13 @@ impl Queues {
                 counts.count(Steered::All);
             }
         }
-        Target::All
+        match self.stack.is_here {
+            true => Target::Copies(Listeners {
+                queues: self.members,
+                with_stack: true,
+            }),
+            false => Target::All,
+        }
     }
 }
 

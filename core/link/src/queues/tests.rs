@@ -7,7 +7,7 @@ use mbuf::{Chain, HeapPool};
 use wire::{ArpOperation, ArpRepr, EtherType, MacAddr, TcpFlags};
 
 use super::flows::{FLOWS_MAX, IDLE};
-use super::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target, begins_or_ends, share};
+use super::{Ends, NotMoved, QUEUES_MAX, Queues, STACK, Steered, Target, begins_or_ends, share};
 use crate::headers::{ICMP, TCP, UDP};
 use crate::testing::{chain, ethernet, ipv4, mac, transport};
 
@@ -537,4 +537,80 @@ fn a_connection_that_finds_no_place_does_not_move() {
         .move_flow(ends(refused), 0, world.now)
         .unwrap_err();
     assert_eq!(world.segment(refused, ACK, HTTP), before);
+}
+
+fn ends_of(number: u32, port: u16) -> Ends {
+    Ends {
+        local: (US, port).into(),
+        peer: peer(number).into(),
+    }
+}
+
+#[test]
+fn a_flow_that_is_given_to_the_stack_is_its_alone_until_it_ends_it() {
+    let mut world = World::new(&[0]);
+    world.segment(1, SYN, HTTP);
+    world.segment(2, SYN, HTTP);
+    let given = world.queues.move_flow(ends_of(1, HTTP), STACK, world.now);
+    assert_eq!(given, Ok(()));
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Stack);
+    assert_eq!(world.segment(2, ACK, HTTP), Target::Queue(0), "unlearned");
+    assert!(world.queues.is_stacks_in_part());
+    world.answer(STACK, 1, FIN_ACK, HTTP);
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Stack);
+    assert!(!world.queues.is_stacks_in_part());
+    assert_eq!(world.segment(1, SYN, HTTP), Target::Queue(0), "another");
+}
+
+#[test]
+fn new_flows_of_a_port_of_the_stacks_are_its_and_those_begun_stay() {
+    for queues in [&[0][..], &[0, 3]] {
+        let mut world = World::new(queues);
+        let before = world.connect(1);
+        let port = (TCP, HTTP);
+        assert_eq!(world.queues.move_port(port, STACK), Ok(()));
+        assert_eq!(world.segment(2, SYN, HTTP), Target::Stack);
+        world.answer(STACK, 2, SYN_ACK, HTTP);
+        assert_eq!(world.segment(2, ACK, HTTP), Target::Stack);
+        assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(before));
+        assert!(matches!(world.segment(3, SYN, 81), Target::Queue(_)));
+        // A queue asks for the port again.
+        assert_eq!(world.queues.move_port(port, 0), Ok(()));
+        assert!(matches!(world.segment(4, SYN, HTTP), Target::Queue(_)));
+        assert_eq!(world.segment(2, ACK, HTTP), Target::Stack);
+        let nobody = world.queues.move_port(port, 5);
+        assert_eq!(nobody, Err(NotMoved::NoSuchQueue));
+    }
+}
+
+#[test]
+fn datagrams_to_a_port_of_the_stacks_are_its_and_it_hears_what_all_hear() {
+    let mut world = World::new(&[2]);
+    assert_eq!(world.queues.move_port((UDP, 53), STACK), Ok(()));
+    assert_eq!(world.datagram(1, 53), Target::Stack);
+    assert_eq!(world.datagram(1, 54), Target::Queue(2));
+    let (question, answer) = (ArpOperation::Request, ArpOperation::Reply);
+    let asked = world.comes(&arp(question, peer(1).0, US));
+    assert_eq!(asked, Target::Queue(2));
+    let Target::Copies(to) = world.comes(&arp(answer, peer(1).0, US)) else {
+        panic!("an answer is for all");
+    };
+    assert!(to.with_stack && to.has(2));
+}
+
+#[test]
+fn what_is_the_stacks_stays_its_when_queues_go_and_come() {
+    let mut world = World::new(&[0, 1]);
+    assert_eq!(
+        world.queues.move_flow(ends_of(1, HTTP), STACK, world.now),
+        Ok(())
+    );
+    world.queues.leave(1);
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Stack);
+    assert_eq!(world.segment(2, ACK, HTTP), Target::Queue(0));
+    world.queues.leave(0);
+    assert_eq!(world.segment(2, SYN, HTTP), Target::Stack, "all is");
+    world.queues.join(4, true);
+    assert_eq!(world.segment(1, ACK, HTTP), Target::Stack);
+    assert_eq!(world.segment(2, SYN, HTTP), Target::Queue(4));
 }

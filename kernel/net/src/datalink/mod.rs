@@ -64,3 +64,4 @@ pub use change::{move_interface, own, restore};
 pub use device::register;
 pub use filters::{Attachment, Filter, Outgoing};
 pub use owner::{Doorbell, FrameOwner, OwnedLink, Ownership, has_queue};
+pub use queues::Redirected;

@@ -22,12 +22,11 @@ use base::{CpuId, CpuSet, SharedCpuSet};
 use link::counters::Kstat;
 use link::links::LinkInfo;
 use link::promisc::Promiscuity;
-use link::queues::Ends;
 use link::{LinkId, RxChain, StreamId, TxChain};
 use linkctl::FilterRow;
 use mach::mem::fallible::{self, TryGrow};
 use mach::sync::Spin;
-use mbuf::RxFrame;
+use mbuf::{RxFrame, TxFrame};
 use sync::{Error, Result};
 
 use super::control::{self, with_links};
@@ -37,7 +36,7 @@ use super::lanes::Lanes;
 use super::nic_port::NicPort;
 use super::onlooker::Onlooker;
 use super::owner::{Doorbell, FrameOwner, OwnedLink};
-use super::queues::{Admits, Departure, Gets, Owner, Owners, Shared};
+use super::queues::{Admits, Departure, Gets, Owner, Owners, Redirected, Shared};
 use crate::device::batch_end::{self, Station};
 use crate::device::poll::{BATCH_FRAMES_MAX, facts_of, run_due, take_batch};
 use crate::device::{alarm, config6};
@@ -315,16 +314,22 @@ impl Nic {
         self.owners.take_new_flows(queue, owner, is_taker)
     }
 
-    /// Gives a flow to another queue ([`Owners::move_flow`]). Not to be called by two at once.
+    /// Gives a flow or a port to another queue, or the stack ([`Owners::redirect`]). Not to be called by two at once.
     ///
-    /// Errors: those of [`Owners::move_flow`].
-    pub fn move_flow(
+    /// Errors: those of [`Owners::redirect`].
+    pub fn redirect(
         self: &Arc<Self>,
-        owner: &Arc<dyn FrameOwner>,
-        ends: Ends,
+        of: (u16, &Arc<dyn FrameOwner>),
+        what: Redirected,
         to: u16,
     ) -> Result<()> {
-        self.owners.move_flow(self, owner, ends, to)
+        self.owners.redirect(self, of, what, to)
+    }
+
+    /// Its stack sends a frame.
+    #[inline]
+    pub fn learn_of_stack(&self, frame: &TxFrame) {
+        self.owners.learn_of_stack(&frame.chain);
     }
 
     /// Its owners, if it has any, lose the link.

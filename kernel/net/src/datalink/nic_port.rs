@@ -73,6 +73,7 @@ impl FramePort for NicPort {
 
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
         let bytes = frame.chain.len();
+        self.nic.learn_of_stack(&frame);
         let mut left = Some(frame);
         if let Some(place) = self.place {
             self.lanes.send_past(place, &mut left);

@@ -16,7 +16,6 @@ use alloc::vec::Vec;
 
 use link::counters::Kstat;
 use link::lane::{complete_checksum, cut_coalesced};
-use link::queues::Ends;
 use link::{RxChain, TxChain};
 use mbuf::RxFrame;
 use sync::{Error, Result};
@@ -24,6 +23,7 @@ use sync::{Error, Result};
 use super::change;
 use super::inbox::Inbox;
 use super::nic::{self, Nic};
+use super::queues::Redirected;
 use crate::device::memory::packet_pool;
 use crate::device::poll::BATCH_FRAMES_MAX;
 use crate::stack::NetStack;
@@ -153,13 +153,14 @@ impl Ownership {
         change::one_at_a_time(|| nic.take_new_flows(*queue, &self.owner, is_taker))
     }
 
-    /// Gives a connection's flow to another queue of the link: frames of it that have come are in the queue's rings
-    /// when this returns, and no more come.
+    /// Gives a connection's flow, or a port, to another queue of the link or to its stack: frames of it that have come are
+    /// in the queue's rings when this returns, and no more come.
     ///
     /// Errors: `NetworkDown` if the link is gone, `NotPermitted` by a filter, `WrongDevice` without such a queue,
-    /// `NoBuffers` without a place for the flow.
-    pub fn move_flow(&self, ends: Ends, to: u16) -> Result<()> {
-        change::one_at_a_time(|| self.link.nic.move_flow(&self.owner, ends, to))
+    /// `NoBuffers` without a place for it.
+    pub fn redirect(&self, what: Redirected, to: u16) -> Result<()> {
+        let OwnedLink { nic, queue, .. } = &self.link;
+        change::one_at_a_time(|| nic.redirect((*queue, &self.owner), what, to))
     }
 }
 

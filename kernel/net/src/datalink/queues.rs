@@ -4,7 +4,8 @@
 //! [`Shared`] stands in between: at the end
 //! of a batch it says for each frame whose it is (`link::queues`), puts it into that queue's inbox, and runs
 //! all owners. What queues send is looked at, too, for that is how flows are learned. It stays until the last
-//! queue is closed. While all queues have filters it leaves to the link's stack what none of them admits.
+//! queue is closed, and longer if something is the stack's then. While all queues have filters it leaves to the link's stack what
+//! none of them admits, and always what was given to it (`link::queues`, `stack`).
 //!
 //! Lock order: what an owner locks; who steers ([`Shared`]); the link's inbox, a queue's. So owners are run, counted and
 //! dropped with nothing locked.
@@ -16,10 +17,10 @@ use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use link::TxChain;
 use link::counters::Kstat;
 use link::filters::Predicate;
-use link::queues::{Ends, NotMoved, QUEUES_MAX, Queues, Steered, Target, begins_or_ends};
+use link::queues::{Ends, NotMoved, QUEUES_MAX, Queues, STACK, Steered, Target, begins_or_ends};
 use mach::mem::fallible;
 use mach::sync::Spin;
-use mbuf::RxFrame;
+use mbuf::{Chain, RxFrame};
 use sync::{Error, Result};
 
 use super::inbox::{FRAMES_MAX, Inbox};
@@ -213,22 +214,39 @@ impl Owners {
         }
     }
 
-    /// Gives a flow to another queue, by who has one without a filter. Frames of the flow that have come are in its
-    /// rings when this returns, and no more come.
+    /// Gives a flow, or a port, to another queue or to the stack, by who has a queue without a filter. Frames of it that
+    /// have come are in its rings when this returns, and no more come.
     ///
     /// Errors: `NetworkDown` if the link is another's, `NotPermitted` by a filter, `WrongDevice` without such a queue,
-    /// `NoBuffers` without a place for the flow.
-    pub fn move_flow(
+    /// `NoBuffers` without a place for it.
+    pub fn redirect(
         &self,
         nic: &Arc<Nic>,
-        owner: &Arc<dyn FrameOwner>,
-        ends: Ends,
+        (queue, owner): (u16, &Arc<dyn FrameOwner>),
+        what: Redirected,
         to: u16,
     ) -> Result<()> {
         match self.now() {
-            Owner::Shared(shared) => shared.move_flow(nic, owner, ends, to),
-            Owner::Alone(_, only) if Arc::ptr_eq(&only, owner) => Err(Error::WrongDevice),
+            Owner::Shared(shared) => shared.redirect(nic, owner, what, to),
+            Owner::Alone(_, only) if Arc::ptr_eq(&only, owner) => match to {
+                STACK => self.share(queue, only)?.redirect(nic, owner, what, to),
+                // It has all.
+                own if own == queue => Ok(()),
+                _ => Err(Error::WrongDevice),
+            },
             Owner::Stack | Owner::Alone(..) => Err(Error::NetworkDown),
+        }
+    }
+
+    /// The stack sends a frame.
+    #[inline]
+    pub fn learn_of_stack(&self, frame: &Chain) {
+        if self.is_shared.load(Relaxed)
+            && begins_or_ends(frame)
+            && let Owner::Shared(shared) = self.now()
+        {
+            let now = mach::time::now();
+            shared.0.lock().steering.send(STACK, frame, now);
         }
     }
 
@@ -261,6 +279,15 @@ impl Owner {
             Self::Shared(shared) => shared.queues().for_each(|queue| queue.owner.link_gone()),
         }
     }
+}
+
+/// What goes to another queue, or to the stack.
+#[derive(Clone, Copy, Debug)]
+pub enum Redirected {
+    /// What a peer sends to an end of ours.
+    Flow(Ends),
+    /// By a protocol's number and a port of ours: what comes there of flows that nobody has.
+    Port(u8, u16),
 }
 
 /// A filter's number, and what its queue receives.
@@ -376,7 +403,7 @@ impl Shared {
             return Departure::NotAnOwner;
         }
         steering.leave(number);
-        let is_empty = queues.iter().all(Option::is_none);
+        let is_empty = queues.iter().all(Option::is_none) && !steering.is_stacks_in_part();
         drop(sorting);
         drop(gone);
         match is_empty {
@@ -401,11 +428,11 @@ impl Shared {
         Ok(())
     }
 
-    fn move_flow(
+    fn redirect(
         &self,
         nic: &Arc<Nic>,
         owner: &Arc<dyn FrameOwner>,
-        ends: Ends,
+        what: Redirected,
         to: u16,
     ) -> Result<()> {
         let is_it = |queue: &Arc<Queue>| Arc::ptr_eq(&queue.owner, owner);
@@ -415,7 +442,11 @@ impl Shared {
         }
         let moved = {
             let now = mach::time::now();
-            self.0.lock().steering.move_flow(ends, to, now)
+            let steering = &mut self.0.lock().steering;
+            match what {
+                Redirected::Flow(ends) => steering.move_flow(ends, to, now),
+                Redirected::Port(protocol, port) => steering.move_port((protocol, port), to),
+            }
         };
         moved.map_err(|why| match why {
             NotMoved::NoSuchQueue => Error::WrongDevice,
