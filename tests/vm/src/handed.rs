@@ -35,10 +35,6 @@ pub const TESTS: &[Test] = &[
         "a connection goes to and fro between processes that use it in turns",
         goes_to_and_fro,
     ),
-    (
-        "a socket of libsietch.so is not passed to another process, and its program is told so",
-        is_not_passed,
-    ),
 ];
 
 const SERVER: SocketAddr = {
@@ -332,42 +328,4 @@ fn goes_to_and_fro(setup: &Setup) -> Result<(), String> {
     ended.map_err(|why| shell.guest.explain(&format!("at the end: {why}")))?;
     is_quiet(&mut shell)?;
     shell.leave().map(drop)
-}
-
-/// Whoever is to pass a socket says why it was not, to its peer; a pipe passes.
-const PASSING: &str = r#"
-import errno, os, socket
-server = socket.create_server(("", 7))
-print("serving", flush=True)
-ours, theirs = socket.socketpair(socket.AF_UNIX)
-peer, _ = server.accept()
-for file in (os.pipe()[0], server.fileno(), peer.fileno()):
-    try:
-        socket.send_fds(ours, [b"x"], [file])
-        said = b"passed"
-    except OSError as error:
-        said = errno.errorcode[error.errno].encode()
-    peer.sendall(said + b"\n")
-peer.recv(1)
-"#;
-
-fn is_not_passed(setup: &Setup) -> Result<(), String> {
-    if !setup.has_tap() {
-        return Ok(());
-    }
-    let mut shell = python(setup, PASSING)?;
-    let mut peer = Peer::new()?;
-    // Python's name for EOPNOTSUPP.
-    for expected in ["passed", "ENOTSUP", "ENOTSUP"] {
-        let line = peer.line().map_err(|why| shell.guest.explain(&why))?;
-        if line != expected {
-            return Err(format!("{line:?}, and not {expected:?}"));
-        }
-    }
-    peer.ends()?;
-    let told = shell.ask("wait $!; grep -c 'libsietch: sockets on a link' /tmp/said")?;
-    match told.split_whitespace().last() {
-        Some("1") => shell.leave().map(drop),
-        _ => Err(format!("it is not told once: {told}")),
-    }
 }

@@ -88,6 +88,7 @@ mod nvme_functions;
 mod operator;
 mod own_card;
 mod owned_links;
+mod passed;
 mod perf;
 mod ping;
 mod ports;
@@ -311,6 +312,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         threads::TESTS,
         handed::TESTS,
         execs::TESTS,
+        passed::TESTS,
         once(setup, Cpus::One, own_card::TESTS),
         snoop::TESTS,
     ]

@@ -61,6 +61,26 @@ impl Doorbell {
         }
     }
 
+    /// Has it go to the kernel's network stack.
+    ///
+    /// Errors: those of [`move_flow`](Self::move_flow).
+    pub fn move_flow_to_stack(&self, local: SocketAddrV4, peer: SocketAddrV4) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.move_flow_to_stack(local, peer),
+            Self::Card(..) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
+    /// Has new flows of a port, or all datagrams to it, go to the kernel's network stack, or to queues as ever.
+    ///
+    /// Errors: those of [`move_flow`](Self::move_flow).
+    pub fn move_port(&self, protocol: u8, port: u16, is_to_stack: bool) -> io::Result<()> {
+        match self {
+            Self::Socket(socket) => socket.move_port(protocol, port, is_to_stack),
+            Self::Card(..) => Err(io::ErrorKind::Unsupported.into()),
+        }
+    }
+
     /// What it holds of the system, for programs that close what they do not know.
     pub fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let mut all = vec![self.as_fd()];

@@ -16,7 +16,7 @@ use crate::open::{Direction, Open};
 
 /// A socket of the parent's that the child can open again.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Heirloom {
+pub struct UnconnectedSocket {
     /// Its numbers in the child, one at least.
     pub numbers: Vec<u32>,
     transport: Transport,
@@ -32,10 +32,10 @@ pub struct Heirloom {
 }
 
 structures! {
-    Heirloom { numbers, transport, local, backlog, serves, options, is_nonblocking, timeouts }
+    UnconnectedSocket { numbers, transport, local, backlog, serves, options, is_nonblocking, timeouts }
 }
 
-impl Heirloom {
+impl UnconnectedSocket {
     /// Whether both have the same name, which stacks allow to some (SO_REUSEPORT).
     pub fn is_named_as(&self, other: &Self) -> bool {
         self.local.is_some() && (self.transport, self.local) == (other.transport, other.local)
@@ -44,23 +44,23 @@ impl Heirloom {
 
 impl<L: Link> Host<L> {
     /// What a child may have of our sockets.
-    pub fn heirlooms(&mut self) -> Vec<Heirloom> {
-        let mut found: Vec<(Arc<Open>, Heirloom)> = Vec::new();
+    pub fn unconnected(&mut self) -> Vec<UnconnectedSocket> {
+        let mut found: Vec<(Arc<Open>, UnconnectedSocket)> = Vec::new();
         let all: Vec<(u32, Arc<Open>)> = self.table.sockets().collect();
         for (number, open) in all {
             let known = found
                 .iter_mut()
                 .find(|(known, _)| Arc::ptr_eq(known, &open));
-            if let Some((_, heirloom)) = known {
-                heirloom.numbers.push(number);
-            } else if let Some(heirloom) = self.heirloom(number, &open) {
-                found.push((open, heirloom));
+            if let Some((_, socket)) = known {
+                socket.numbers.push(number);
+            } else if let Some(socket) = self.unconnected_socket(number, &open) {
+                found.push((open, socket));
             }
         }
-        found.into_iter().map(|(_, heirloom)| heirloom).collect()
+        found.into_iter().map(|(_, socket)| socket).collect()
     }
 
-    fn heirloom(&mut self, number: u32, open: &Open) -> Option<Heirloom> {
+    fn unconnected_socket(&mut self, number: u32, open: &Open) -> Option<UnconnectedSocket> {
         let (stack, _) = self.parts();
         let backlog = match stack.state(open.id()) {
             Ok(State::Listen) => Some(stack.accept_queue(open.id()).ok()?.1 as u32),
@@ -71,7 +71,7 @@ impl<L: Link> Host<L> {
             Transport::Udp => stack.remote(open.id()).is_err(),
         };
         let local = stack.local(open.id()).ok().filter(|local| local.port != 0);
-        has_no_peer.then_some(Heirloom {
+        has_no_peer.then_some(UnconnectedSocket {
             numbers: vec![number],
             transport: open.transport,
             local,
@@ -89,13 +89,13 @@ impl<L: Link> Host<L> {
     /// Opens a socket of the parent's again, under its numbers.
     ///
     /// Errors: those of the calls that made it.
-    pub fn inherit(&mut self, heirloom: &Heirloom) -> Result<()> {
-        let Some((first, others)) = heirloom.numbers.split_first() else {
+    pub fn inherit(&mut self, socket: &UnconnectedSocket) -> Result<()> {
+        let Some((first, others)) = socket.numbers.split_first() else {
             return Ok(());
         };
-        self.add_socket(*first, heirloom.transport, heirloom.is_nonblocking)?;
+        self.add_socket(*first, socket.transport, socket.is_nonblocking)?;
         let open = self.socket(*first)?;
-        let named = self.name_again(&open, heirloom);
+        let named = self.name_again(&open, socket);
         if named.is_err() {
             self.close(*first);
             return named;
@@ -106,21 +106,21 @@ impl<L: Link> Host<L> {
         Ok(())
     }
 
-    fn name_again(&mut self, open: &Open, heirloom: &Heirloom) -> Result<()> {
+    fn name_again(&mut self, open: &Open, socket: &UnconnectedSocket) -> Result<()> {
         let (stack, world) = self.parts();
-        stack.configure(world, open.id(), |options| *options = heirloom.options)?;
-        let (receiving, sending) = heirloom.timeouts;
+        stack.configure(world, open.id(), |options| *options = socket.options)?;
+        let (receiving, sending) = socket.timeouts;
         open.set_timeout_nanos(Direction::Receive, receiving.unwrap_or(0));
         open.set_timeout_nanos(Direction::Send, sending.unwrap_or(0));
-        let Some(local) = heirloom.local else {
+        let Some(local) = socket.local else {
             return Ok(());
         };
         self.parts().0.bind(open.id(), local)?;
         open.settle();
-        if let Some(backlog) = heirloom.backlog {
+        if let Some(backlog) = socket.backlog {
             self.parts().0.listen(open.id(), backlog as usize)?;
         }
-        open.serves.store(heirloom.serves, Relaxed);
+        open.serves.store(socket.serves, Relaxed);
         self.refresh(open);
         Ok(())
     }

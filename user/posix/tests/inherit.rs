@@ -6,8 +6,8 @@ use std::net::Ipv4Addr;
 use std::rc::Rc;
 
 use posix::{
-    Direction, Endpoint, Errno, Events, Heirloom, Host, Left, Legacy, Link, Transport, Trigger,
-    Watch,
+    Direction, Endpoint, Errno, Events, Host, InheritedSockets, Left, Link, Transport, Trigger,
+    UnconnectedSocket, Watch,
 };
 use rt::Exchange;
 use rt::simulated::{SimulatedKernel, SimulatedRing};
@@ -91,8 +91,8 @@ fn a_child_listens_under_the_same_numbers_by_the_same_name_and_options() {
         .unwrap();
 
     let (mut child, _) = host();
-    for heirloom in parent.heirlooms() {
-        child.inherit(&heirloom).unwrap();
+    for socket in parent.unconnected() {
+        child.inherit(&socket).unwrap();
     }
     for number in [LISTENER, COPY] {
         let open = child.socket(number).unwrap();
@@ -134,7 +134,7 @@ fn what_has_a_peer_is_the_parents_alone() {
         let open = parent.socket(number).unwrap();
         let _ = parent.connect(&open, Ipv4Addr::new(10, 0, 0, 2), HTTP);
     }
-    assert!(parent.heirlooms().is_empty());
+    assert!(parent.unconnected().is_empty());
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn sockets_of_one_name_are_told_from_others() {
     serve(&mut parent, LISTENER, Transport::Tcp, HTTP);
     serve(&mut parent, DATAGRAMS, Transport::Udp, HTTP);
     parent.add_socket(COPY, Transport::Tcp, false).unwrap();
-    let all = parent.heirlooms();
+    let all = parent.unconnected();
     assert_eq!(all.len(), 3);
     for (index, one) in all.iter().enumerate() {
         let named = all.iter().filter(|other| other.is_named_as(one)).count();
@@ -190,8 +190,8 @@ fn who_closes_the_last_socket_that_serves_gets_no_new_peers() {
     serve(&mut parent, DATAGRAMS, Transport::Udp, DNS);
     let (mut child, told) = host();
     child.share_as_child();
-    for heirloom in parent.heirlooms() {
-        child.inherit(&heirloom).unwrap();
+    for socket in parent.unconnected() {
+        child.inherit(&socket).unwrap();
     }
     child.close(DATAGRAMS);
     assert_eq!(told.take(), []);
@@ -209,13 +209,13 @@ fn a_parent_without_anything_that_serves_tells_nothing() {
 }
 
 /// What is left of a host's sockets without a peer, each by its first number as an inode.
-fn legacy(host: &mut Host<Told>) -> Legacy {
-    let left = |heirloom: Heirloom| Left {
-        inode: heirloom.numbers[0].into(),
-        what: heirloom,
+fn inherited(host: &mut Host<Told>) -> InheritedSockets {
+    let left = |socket: UnconnectedSocket| Left {
+        inode: socket.numbers[0].into(),
+        what: socket,
     };
-    Legacy {
-        heirlooms: host.heirlooms().into_iter().map(left).collect(),
+    InheritedSockets {
+        unconnected: host.unconnected().into_iter().map(left).collect(),
         loans: vec![Left {
             inode: 77,
             what: (5, 3),
@@ -233,16 +233,16 @@ fn what_is_left_to_another_program_is_the_same_after_it_was_bytes() {
     let (mut parent, _) = host();
     serve(&mut parent, LISTENER, Transport::Tcp, HTTP);
     serve(&mut parent, DATAGRAMS, Transport::Udp, DNS);
-    let left = legacy(&mut parent);
-    assert_eq!(left.heirlooms.len(), 2);
-    assert!(!left.is_empty() && Legacy::default().is_empty());
+    let left = inherited(&mut parent);
+    assert_eq!(left.unconnected.len(), 2);
+    assert!(!left.is_empty() && InheritedSockets::default().is_empty());
     let bytes = left.encode();
-    assert_eq!(Legacy::decode(&bytes), Some(left));
+    assert_eq!(InheritedSockets::decode(&bytes), Some(left));
     for len in 0..bytes.len() {
-        assert_eq!(Legacy::decode(&bytes[..len]), None, "{len}");
+        assert_eq!(InheritedSockets::decode(&bytes[..len]), None, "{len}");
     }
     let (mut successor, _) = host();
-    for left in Legacy::decode(&bytes).unwrap().heirlooms {
+    for left in InheritedSockets::decode(&bytes).unwrap().unconnected {
         successor.inherit(&left.what).unwrap();
     }
     let open = successor.socket(LISTENER).unwrap();

@@ -21,7 +21,7 @@ const PATH_MAX: u64 = 4096;
 /// Who asks says what within this time.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Runs when the library is loaded, before sockets are taken over that were left to the program (`legacy`).
+/// Runs when the library is loaded, before sockets are taken over that were left to the program (`inherited_fds`).
 #[used]
 #[unsafe(link_section = ".init_array.00200")]
 static REGISTER: extern "C" fn() = register;

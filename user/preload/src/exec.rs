@@ -1,4 +1,4 @@
-//! The functions that make this process another program: sockets go along (`legacy`).
+//! The functions that make this process another program: sockets go along (`inherited_fds`).
 
 use std::ffi::{CStr, CString, OsStr, c_char, c_int};
 use std::os::unix::ffi::OsStrExt;
@@ -6,9 +6,9 @@ use std::path::Path;
 use std::{env, iter};
 
 use crate::answer;
-use crate::legacy::{self, Environment};
-use crate::loading;
+use crate::inherited_fds::{self, Environment};
 use crate::next;
+use crate::without_library;
 
 pub type Strings = *const *const c_char;
 
@@ -31,13 +31,13 @@ unsafe fn become_program(
     given: Strings,
     run: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
-    let Some(leaving) = legacy::leave() else {
-        return run(given);
-    };
     if !path.is_null() {
         // SAFETY: **Caller**.
-        loading::complain_without_library(unsafe { CStr::from_ptr(path) });
+        without_library::prepare(unsafe { CStr::from_ptr(path) }, false);
     }
+    let Some(leaving) = inherited_fds::leave() else {
+        return run(given);
+    };
     // SAFETY: **Caller**.
     let environment = unsafe { Environment::with(given, &leaving) };
     let outcome = run(environment.pointer());

@@ -1,7 +1,8 @@
-//! What an execve leaves of descriptors: the inodes behind them, and FD_CLOEXEC.
+//! What is known of descriptors that were inherited: the inodes behind them, FD_CLOEXEC, and whether they are the kernel's.
 
 use std::ffi::c_int;
 
+use crate::next;
 use crate::numbers::{self, Whose};
 
 /// The inode behind a descriptor of that type.
@@ -36,4 +37,14 @@ pub fn set_closed_by_exec(number: c_int, is_closed: bool) {
 pub fn as_library(number: c_int) {
     numbers::set(number, Whose::Library);
     set_closed_by_exec(number, true);
+}
+
+/// Whether the kernel's socket behind a number has a name, and so is all there is: who handed it over may have been another process.
+pub fn is_handed_over(number: c_int) -> bool {
+    // SAFETY: all zeros is a name.
+    let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
+    let mut len = size_of_val(&name) as libc::socklen_t;
+    // SAFETY: both are ours, and as long as is said.
+    let told = unsafe { next::getsockname.get()(number, (&raw mut name).cast(), &raw mut len) };
+    told == 0 && name.sin_port != 0
 }

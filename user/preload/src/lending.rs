@@ -39,7 +39,7 @@ use crate::state::{self, Held, Lent};
 /// How long a child may take to make a connection that it has claimed.
 const TAKING_SECS: i64 = 10;
 
-/// Runs when the library is loaded, before sockets are taken over that were left to the program (`legacy`).
+/// Runs when the library is loaded, before sockets are taken over that were left to the program (`inherited_fds`).
 #[used]
 #[unsafe(link_section = ".init_array.00200")]
 static REGISTER: extern "C" fn() = register;

@@ -15,7 +15,8 @@
 //! | module | what |
 //! |---|---|
 //! | `sockets`, `reading`, `writing`, `messages`, `descriptors`, `sets`, `polls`, `files`, `stdio` | the functions that programs call |
-//! | `passing` | sockets that a program would pass to another |
+//! | `passing` | sockets that a program passes to another |
+//! | `hand_over`, `repair`, `kernel_address` | sockets that go over to the kernel's stack |
 //! | `transfer` | bytes as their flags say |
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
@@ -27,7 +28,7 @@
 //! | `logged` | files that are on a log, not in the file system |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
 //! | `lending`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
-//! | `exec`, `execl`, `spawn`, `legacy`, `loading`, `inherited` | functions that start another program, and what goes on there |
+//! | `exec`, `execl`, `spawn`, `inherited_fds`, `loading`, `inherited`, `without_library` | functions that start another program, and what goes on there |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
 //! # Waiting
@@ -63,9 +64,11 @@ mod execl;
 mod exit;
 mod files;
 mod fork;
+mod hand_over;
 mod inherited;
+mod inherited_fds;
 mod keeper;
-mod legacy;
+mod kernel_address;
 mod lending;
 mod loading;
 mod logged;
@@ -77,6 +80,7 @@ mod passing;
 mod patience;
 mod polls;
 mod reading;
+mod repair;
 mod seen;
 mod sets;
 mod shards;
@@ -86,4 +90,5 @@ mod state;
 mod stdio;
 mod successor;
 mod transfer;
+mod without_library;
 mod writing;

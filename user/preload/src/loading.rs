@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 const INTERPRETERS_MAX: usize = 4;
 
 /// Whether a program is going to load the library: it is a dynamic one, or a script of such, and does not change rights.
-fn loads_library(program: &CStr) -> bool {
+pub fn loads_library(program: &CStr) -> bool {
     let mut path = program.to_bytes().to_vec();
     for _ in 0..INTERPRETERS_MAX {
         let Ok(mut file) = File::open(OsStr::from_bytes(&path)) else {
@@ -64,15 +64,4 @@ fn changes_rights(file: &File) -> bool {
     // SAFETY: no memory is passed.
     let user = unsafe { libc::geteuid() };
     status.mode() & libc::S_ISUID != 0 && status.uid() != user || status.mode() & libc::S_ISGID != 0
-}
-
-/// Says what is lost where it does not.
-pub fn complain_without_library(program: &CStr) {
-    if loads_library(program) {
-        return;
-    }
-    eprintln!(
-        "libsietch: {} does not load the library: it cannot use the sockets that it inherits.",
-        program.to_string_lossy()
-    );
 }

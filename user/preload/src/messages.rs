@@ -6,7 +6,9 @@ use std::slice;
 
 use libc::{mmsghdr, timespec};
 
+use crate::answer;
 use crate::next;
+use crate::passing;
 use crate::reading::recvmsg;
 use crate::transfer::is_ours;
 use crate::writing::sendmsg;
@@ -58,12 +60,17 @@ pub unsafe extern "C" fn sendmmsg(
     count: c_uint,
     flags: c_int,
 ) -> c_int {
-    if !is_ours(number) {
-        // SAFETY: **Caller**.
-        return unsafe { next::sendmmsg.get()(number, at, count, flags) };
-    }
     // SAFETY: **Caller**.
     let messages = unsafe { list(at, count) };
+    if !is_ours(number) {
+        // SAFETY: **Caller**.
+        let prepare = |message: &mmsghdr| unsafe { passing::prepare(&raw const message.msg_hdr) };
+        return match messages.iter().try_for_each(prepare) {
+            // SAFETY: **Caller**.
+            Ok(()) => unsafe { next::sendmmsg.get()(number, at, count, flags) },
+            Err(error) => answer::number(Err(error)),
+        };
+    }
     // SAFETY: **Caller**.
     let send =
         |message: &mut mmsghdr| unsafe { sendmsg(number, &raw const message.msg_hdr, flags) };

@@ -1,40 +1,32 @@
-//! Sockets of ours that a program would pass to another one (SCM_RIGHTS): they are refused. The other one would get the
-//! kernel's socket that stands behind the number, which has no peer, and the connection would end without a word when the
-//! program closes it.
+//! Sockets of ours that a program passes to another one (SCM_RIGHTS): they are handed over to the kernel's stack first, so
+//! that the kernel's descriptor is all there is to them.
 
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use libc::msghdr;
-use posix::{Errno, Result};
+use posix::Result;
 
+use crate::hand_over::hand_over;
 use crate::memory;
-use crate::numbers::{Whose, seen};
+use crate::numbers;
 
-/// Whether it was said already.
-static IS_TOLD: AtomicBool = AtomicBool::new(false);
-
-/// Looks at a message on a socket of others'.
+/// Looks at a message on a socket of others', and hands over what of ours is in it.
 ///
-/// Errors: `NOT_SUPPORTED` if a socket of ours is in it.
+/// Errors: those of [`hand_over`].
 ///
 /// # Safety
 /// **Caller**.
-pub unsafe fn check(header: *const msghdr) -> Result<()> {
+pub unsafe fn prepare(header: *const msghdr) -> Result<()> {
+    if !numbers::has_any() {
+        return Ok(());
+    }
     // SAFETY: **Caller**.
     let Some(message) = (unsafe { header.as_ref() }).filter(|it| it.msg_controllen != 0) else {
         return Ok(());
     };
     // SAFETY: **Caller**.
     let control = unsafe { memory::bytes(message.msg_control, message.msg_controllen) };
-    let is_ours = |number: &c_int| matches!(seen(*number), Whose::Socket | Whose::Inherited);
-    if !descriptors(control).iter().any(is_ours) {
-        return Ok(());
-    }
-    if !IS_TOLD.swap(true, Relaxed) {
-        eprintln!("libsietch: sockets on a link of the program's cannot be passed to another one.");
-    }
-    Err(Errno::NOT_SUPPORTED)
+    descriptors(control).into_iter().try_for_each(hand_over)
 }
 
 /// Bytes of `struct cmsghdr`, and of what its length is rounded up to.

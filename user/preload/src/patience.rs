@@ -398,6 +398,8 @@ pub fn patiently<T>(
     loop {
         match attempt(held.host(), &open) {
             Err(Errno::AGAIN) => {}
+            // It was handed over to the kernel's stack meanwhile.
+            Err(_) if numbers::seen(number) == Whose::Kernel => return Err(Errno::MOVED),
             done => return done,
         }
         let now = held.now();

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::slice;
 
 use libc::{sockaddr, socklen_t};
-use posix::{Direction, Endpoint, Errno, Result, Shutdown, Transport};
+use posix::{Direction, Endpoint, Errno, Open, Result, Shutdown, Transport};
 
 use crate::answer;
 use crate::memory::{self, Name};
@@ -96,7 +96,11 @@ pub unsafe extern "C" fn bind(number: c_int, name: *const sockaddr, len: socklen
         }
         let mut held = Held::of(number)?;
         let open = held.host().socket(number.cast_unsigned())?;
-        held.host().bind(&open, host, port).map(|()| true)
+        held.host().bind(&open, host, port)?;
+        if open.transport() == Transport::Udp {
+            take_port(&mut held, &open);
+        }
+        Ok(true)
     });
     match ours {
         // SAFETY: **Caller**.
@@ -104,6 +108,16 @@ pub unsafe extern "C" fn bind(number: c_int, name: *const sockaddr, len: socklen
             next::bind.get()(number, name, len)
         },
         Some(outcome) => answer::done(outcome.map(drop)),
+    }
+}
+
+/// What comes to the socket's port is ours, also if one that was handed over to the kernel had it before.
+fn take_port(held: &mut Held, open: &Open) {
+    let transport = open.transport();
+    if let Ok(local) = held.host().local(open) {
+        // A card's ports are all ours, and a link that is gone is found elsewhere.
+        let link = held.host().link();
+        link.move_port(transport, local.port, false).ok();
     }
 }
 
@@ -116,7 +130,9 @@ pub extern "C" fn listen(number: c_int, backlog: c_int) -> c_int {
     }
     let listened = Held::of(number).and_then(|mut held| {
         let open = held.host().socket(number.cast_unsigned())?;
-        held.host().listen(&open, backlog.cast_unsigned())
+        held.host().listen(&open, backlog.cast_unsigned())?;
+        take_port(&mut held, &open);
+        Ok(())
     });
     // SAFETY: no memory is passed.
     answer::done_or(listened, || unsafe { next::listen.get()(number, backlog) })

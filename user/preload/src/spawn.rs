@@ -1,4 +1,4 @@
-//! The functions that start another program at once: its sockets are lent to it, as to a child (`lending`, `legacy`).
+//! The functions that start another program at once: its sockets are lent to it, as to a child (`lending`, `inherited_fds`).
 //!
 //! The C library starts it in the program's own memory, without the handlers of fork(2). So we lend before, and the other
 //! end of the channel is there until the call returns. A program that the C library cannot start leaves nobody who
@@ -13,11 +13,11 @@ use crate::claims::Channel;
 use crate::exec::{self, Strings};
 use crate::exit;
 use crate::inherited;
-use crate::legacy::{self, Environment, Leaving};
-use crate::loading;
+use crate::inherited_fds::{self, Environment, Leaving};
 use crate::next;
 use crate::numbers::{self, Whose};
 use crate::shards;
+use crate::without_library;
 
 /// What is lent to a program that is about to be started, and our copy of its end of the channel.
 /// What it is to do first may give it
@@ -28,8 +28,8 @@ fn lend(has_actions: bool) -> Option<(Leaving, Option<Channel>)> {
     }
     let is_left = |numbers: &[u32]| has_actions || inherited::is_kept(numbers);
     let mut stopped = shards::stop();
-    let (legacy, channel) = stopped.states[0].lend_to_program(&is_left)?;
-    Some((Leaving::new(&legacy, None)?, channel))
+    let (inherited, channel) = stopped.states[0].lend_to_program(&is_left)?;
+    Some((Leaving::new(&inherited, None)?, channel))
 }
 
 type Spawn = unsafe extern "C" fn(
@@ -49,13 +49,14 @@ unsafe fn spawn(
     has_actions: bool,
     run: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
+    if !path.is_null() && numbers::has_any() {
+        // SAFETY: **Caller**.
+        let program = exec::found(unsafe { CStr::from_ptr(path) });
+        without_library::prepare(&program, has_actions);
+    }
     let Some((leaving, _channel)) = lend(has_actions) else {
         return run(given);
     };
-    if !path.is_null() {
-        // SAFETY: **Caller**.
-        loading::complain_without_library(&exec::found(unsafe { CStr::from_ptr(path) }));
-    }
     // SAFETY: **Caller**.
     let environment = unsafe { Environment::with(given, &leaving) };
     run(environment.pointer())
@@ -110,9 +111,9 @@ fn with_shell<T>(run: impl FnOnce() -> T) -> T {
     let Some((leaving, _channel)) = lend(false) else {
         return run();
     };
-    legacy::set_variable(Some(&leaving));
+    inherited_fds::set_variable(Some(&leaving));
     let outcome = run();
-    legacy::set_variable(None);
+    inherited_fds::set_variable(None);
     outcome
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
-use posix::{Errno, Heirloom, Host, Link, Open, Result};
+use posix::{Errno, Host, Link, Open, Result, Transport, UnconnectedSocket};
 use rt::{AnyIo, Clock};
 use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
@@ -52,6 +52,24 @@ impl Port {
     pub fn move_flow(&self, local: SocketAddrV4, peer: SocketAddrV4, to: u16) -> io::Result<()> {
         self.0.move_flow(local, peer, to)
     }
+
+    /// Gives them to the kernel's stack.
+    ///
+    /// Errors: those of [`Doorbell::move_flow`].
+    pub fn move_flow_to_stack(&self, local: SocketAddrV4, peer: SocketAddrV4) -> io::Result<()> {
+        self.0.move_flow_to_stack(local, peer)
+    }
+
+    /// Gives a port to the kernel's stack, or takes it back.
+    ///
+    /// Errors: those of [`Doorbell::move_port`].
+    pub fn move_port(&self, transport: Transport, port: u16, is_to_stack: bool) -> io::Result<()> {
+        let protocol = match transport {
+            Transport::Tcp => libc::IPPROTO_TCP,
+            Transport::Udp => libc::IPPROTO_UDP,
+        };
+        self.0.move_port(protocol as u8, port, is_to_stack)
+    }
 }
 
 impl AsFd for Port {
@@ -82,7 +100,7 @@ pub struct State {
     /// The queue is one beside the parent's.
     pub is_childs: bool,
     /// Sockets of the parent's that are opened again when they are used.
-    heirlooms: Vec<Heirloom>,
+    unconnected: Vec<UnconnectedSocket>,
     /// Connections that other processes have.
     loans: Vec<Loan>,
     /// Channels on which threads of ours wait for claims.
@@ -103,7 +121,7 @@ impl State {
             keeper_bell: -1,
             control: None,
             is_childs: false,
-            heirlooms: Vec::new(),
+            unconnected: Vec::new(),
             loans: Vec::new(),
             lending: Vec::new(),
             moving: Vec::new(),

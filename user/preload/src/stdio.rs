@@ -2,7 +2,7 @@
 //!
 //! They read and write by system calls of the C library's own, which are not seen from outside. So a stream on a number of ours is
 //! one of fopencookie(3), whose functions are ours: what fdopen(3) gives, and the three standard ones of a program that was
-//! started with sockets under their numbers (`legacy`). fileno(3) knows their numbers.
+//! started with sockets under their numbers (`inherited_fds`). fileno(3) knows their numbers.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;

@@ -148,7 +148,7 @@ pub unsafe extern "C" fn sendmsg(number: c_int, header: *const msghdr, flags: c_
     let message = unsafe { header.as_ref() }.filter(|_| is_ours(number));
     if message.is_none() {
         // SAFETY: **Caller**.
-        let passed = unsafe { passing::check(header) };
+        let passed = unsafe { passing::prepare(header) };
         if let Err(error) = passed {
             return answer::count(Err(error));
         }

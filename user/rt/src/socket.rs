@@ -52,14 +52,18 @@ pub struct XdpSocket {
 /// Whether a queue gets new flows (`docs/rings.md`).
 const XDP_NEW_FLOWS: libc::c_int = 0x5301;
 
-/// `struct xdp_flow`: a connection, and the queue that has it from then on.
+/// `struct xdp_flow`: a connection, and the queue that has it from then on; or a protocol's port.
 #[repr(C)]
 struct XdpFlow {
     hosts: [[u8; 4]; 2],
     ports: [u16; 2],
     queue: u16,
-    zero: u16,
+    protocol: u8,
+    zero: u8,
 }
+
+/// The queue of an `xdp_flow` that is the kernel's stack.
+const TO_STACK: u16 = u16::MAX;
 
 /// `_IOW(0xda, 3, struct xdp_flow)`.
 const MOVE_FLOW: libc::Ioctl = 0x4010_da03_u32 as libc::Ioctl;
@@ -139,14 +143,39 @@ impl XdpSocket {
     /// Errors: `ENXIO` or `ENODEV` without such a queue, `ENOBUFS` if the link remembers too many connections, or
     /// of the system.
     pub fn move_flow(&self, local: SocketAddrV4, peer: SocketAddrV4, to: u16) -> io::Result<()> {
-        let flow = XdpFlow {
+        self.redirect(&XdpFlow {
             hosts: [local.ip().octets(), peer.ip().octets()],
             ports: [local.port(), peer.port()],
             queue: to,
+            protocol: 0,
             zero: 0,
-        };
+        })
+    }
+
+    /// Has it go to the kernel's network stack, as [`move_flow`](Self::move_flow) to a queue.
+    ///
+    /// Errors: those of [`move_flow`](Self::move_flow).
+    pub fn move_flow_to_stack(&self, local: SocketAddrV4, peer: SocketAddrV4) -> io::Result<()> {
+        self.move_flow(local, peer, TO_STACK)
+    }
+
+    /// Has what comes to a port by a protocol of IP, of no flow that anybody has begun, go to the kernel's network stack,
+    /// or to queues as ever.
+    ///
+    /// Errors: those of [`move_flow`](Self::move_flow).
+    pub fn move_port(&self, protocol: u8, port: u16, is_to_stack: bool) -> io::Result<()> {
+        self.redirect(&XdpFlow {
+            hosts: [[0; 4]; 2],
+            ports: [port, 0],
+            queue: if is_to_stack { TO_STACK } else { self.queue },
+            protocol,
+            zero: 0,
+        })
+    }
+
+    fn redirect(&self, flow: &XdpFlow) -> io::Result<()> {
         // SAFETY: the flow is as long as the request says.
-        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), MOVE_FLOW, &raw const flow) };
+        let outcome = unsafe { libc::ioctl(self.socket.as_raw_fd(), MOVE_FLOW, flow) };
         done(outcome)
     }
 

@@ -16,7 +16,8 @@
 //! is a fifth of a second and more.
 //!
 //! `records` has what is written, `save` writes it, `restore` reads it. `moving` does it with one connection, which goes
-//! to another process, `shifting` with one that goes to another queue of the program's own.
+//! to another process, `shifting` with one that goes to another queue of the program's own, `portable` with a socket that goes to the
+//! kernel's stack.
 //!
 //! # Invariants
 //! - Nothing is believed: what [`Host::restore`] is given may come from anybody. Numbers of sockets and sets
@@ -28,11 +29,13 @@
 //! making are asked for again. Datagrams that wait to be read are lost.
 
 mod moving;
+mod portable;
 mod records;
 mod restore;
 mod save;
 mod shifting;
 
 pub use moving::Numbered;
+pub use portable::Portable;
 pub use records::Restored;
 pub(crate) use records::{Checkpoint, FORMAT, Member, SetRecord, SocketRecord, SocketState};

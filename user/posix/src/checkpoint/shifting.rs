@@ -100,6 +100,11 @@ impl<L: Link> Host<L> {
         grouped(self.table.sockets())
     }
 
+    /// All sets with their numbers.
+    pub fn numbered_sets(&self) -> Vec<(Arc<WatchSet>, Vec<u32>)> {
+        grouped(self.table.sets())
+    }
+
     /// Gives a set to another host of the program's, whose members may be any hosts'. The numbers that it has.
     pub fn shift_set(&mut self, set: &Arc<WatchSet>, to: &mut Self) -> Result<Vec<u32>> {
         let all = self.table.sets();
@@ -115,10 +120,8 @@ impl<L: Link> Host<L> {
 
     /// All sets.
     pub fn sets(&self) -> Vec<Arc<WatchSet>> {
-        grouped(self.table.sets())
-            .into_iter()
-            .map(|it| it.0)
-            .collect()
+        let all = self.numbered_sets();
+        all.into_iter().map(|it| it.0).collect()
     }
 
     /// What the program has let go goes on in another host. This one is about to end.

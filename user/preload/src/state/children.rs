@@ -1,6 +1,6 @@
 //! Forks, from both sides: what a child may have of its parent's sockets, and how it gets it at their first use.
 //!
-//! Listeners and sockets for datagrams are opened again (*heirlooms*); connections are another process's until they
+//! Listeners and sockets for datagrams are opened again (*unconnected*); connections are another process's until they
 //! are claimed (*loans*, `lending`). Either needs a host of the child's own, which is opened then.
 
 use std::ffi::c_int;
@@ -9,10 +9,11 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant as Time};
 
-use posix::{Errno, Heirloom, Host, Numbered, Open, Result};
+use posix::{Errno, Host, Numbered, Open, Result, UnconnectedSocket};
 
 use super::{Held, Hosting, Port, State, lock, now, open};
 use crate::claims::{Channel, Kind, Message};
+use crate::inherited::is_handed_over;
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own};
 use crate::{claiming, config, seen};
@@ -38,7 +39,7 @@ impl Loan {
         }
     }
 
-    fn has(&self, number: c_int) -> bool {
+    pub(super) fn has(&self, number: c_int) -> bool {
         self.numbers.contains(&number.cast_unsigned())
     }
 
@@ -162,7 +163,7 @@ impl State {
         }
         if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
             if config::get().is_some_and(|config| !config.is_card()) {
-                self.heirlooms.extend(host.heirlooms());
+                self.unconnected.extend(host.unconnected());
             }
             numbers::become_a_child();
             seen::stop();
@@ -174,10 +175,10 @@ impl State {
         }
         self.inherit_loans();
         numbers::inherit_by(claim);
-        for number in self.heirlooms.iter().flat_map(|heirloom| &heirloom.numbers) {
+        for number in self.unconnected.iter().flat_map(|socket| &socket.numbers) {
             numbers::set(number.cast_signed(), Whose::Inherited);
         }
-        if !self.heirlooms.is_empty() || !self.loans.is_empty() {
+        if !self.unconnected.is_empty() || !self.loans.is_empty() {
             self.hosting = Hosting::Inherited;
         }
         self.bells = Bells::new();
@@ -216,13 +217,10 @@ impl State {
 
     /// A number that nobody has used yet is none of the child's; one of a connection that stands still is closed.
     fn renounce(&mut self, number: c_int) {
-        for heirloom in &mut self.heirlooms {
-            heirloom
-                .numbers
-                .retain(|other| other.cast_signed() != number);
+        for socket in &mut self.unconnected {
+            socket.numbers.retain(|other| other.cast_signed() != number);
         }
-        self.heirlooms
-            .retain(|heirloom| !heirloom.numbers.is_empty());
+        self.unconnected.retain(|socket| !socket.numbers.is_empty());
         if self.is_moving(number) {
             if let Some(host) = self.host() {
                 host.close(number.cast_unsigned());
@@ -281,8 +279,12 @@ impl State {
 
     /// A number is used that is another process's.
     fn take_over(&mut self, number: c_int) {
-        let is_it = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
-        if self.heirlooms.iter().any(is_it) {
+        if is_handed_over(number) {
+            self.renounce(number);
+            return numbers::set(number, Whose::Kernel);
+        }
+        let is_it = |socket: &UnconnectedSocket| socket.numbers.contains(&number.cast_unsigned());
+        if self.unconnected.iter().any(is_it) {
             self.open_again(number);
         } else if let Some(at) = self.loans.iter().position(|loan| loan.has(number)) {
             let loan = self.loans.swap_remove(at);
@@ -335,30 +337,31 @@ impl State {
     /// Opens the socket of a number again, and with it all others that were not: peers are told apart by queues,
     /// not by ports. But of several with one name that one only.
     fn open_again(&mut self, number: c_int) {
-        let mut heirlooms = std::mem::take(&mut self.heirlooms);
-        let is_asked = |heirloom: &Heirloom| heirloom.numbers.contains(&number.cast_unsigned());
-        heirlooms.sort_by_key(|heirloom| !is_asked(heirloom));
-        let mut opened: Vec<Heirloom> = Vec::new();
+        let mut unconnected = std::mem::take(&mut self.unconnected);
+        let is_asked =
+            |socket: &UnconnectedSocket| socket.numbers.contains(&number.cast_unsigned());
+        unconnected.sort_by_key(|socket| !is_asked(socket));
+        let mut opened: Vec<UnconnectedSocket> = Vec::new();
         let Some(host) = self.own_host(Duration::ZERO) else {
             self.loans.clear();
             return numbers::disinherit();
         };
         let mut left = Vec::new();
-        for heirloom in heirlooms {
-            if opened.iter().any(|other| other.is_named_as(&heirloom)) {
-                left.push(heirloom);
+        for socket in unconnected {
+            if opened.iter().any(|other| other.is_named_as(&socket)) {
+                left.push(socket);
                 continue;
             }
-            let whose = match host.inherit(&heirloom) {
+            let whose = match host.inherit(&socket) {
                 Ok(()) => Whose::Socket,
                 Err(_) => Whose::Parent,
             };
-            let numbers = heirloom.numbers.iter();
+            let numbers = socket.numbers.iter();
             numbers.for_each(|number| numbers::set(number.cast_signed(), whose));
-            opened.push(heirloom);
+            opened.push(socket);
         }
         host.begin_to_take();
-        self.heirlooms = left;
+        self.unconnected = left;
     }
 }
 
@@ -405,7 +408,7 @@ pub fn claim_while_we_may() {
     let Hosting::Inherited = state.hosting else {
         return;
     };
-    match state.heirlooms.iter().flat_map(|it| &it.numbers).next() {
+    match state.unconnected.iter().flat_map(|it| &it.numbers).next() {
         Some(number) => {
             let number = number.cast_signed();
             state.open_again(number);

@@ -1,11 +1,11 @@
-//! What goes on in another program, from both sides (`legacy`): what this one leaves, and what it was left.
+//! What goes on in another program, from both sides (`inherited_fds`): what this one leaves, and what it was left.
 
 use std::collections::HashMap;
 use std::ffi::c_int;
 use std::io;
 use std::sync::Arc;
 
-use posix::{Errno, Left, Legacy, NUMBERS_MAX, Result};
+use posix::{Errno, InheritedSockets, Left, NUMBERS_MAX, Result};
 
 use super::children::{Forking, Loan, QUEUE_PATIENCE, claim, set_all};
 use super::{Hosting, State, descriptor, now};
@@ -15,45 +15,47 @@ use crate::patience::close_own;
 use crate::{config, inherited};
 
 /// What a program that is started is told, and its end of the channel to us.
-type Lending = (Legacy, Option<Channel>);
+type Lending = (InheritedSockets, Option<Channel>);
 
 impl State {
     /// What goes on in a program that this process becomes, or starts, but for connections of its own. Nothing changes by that.
-    fn legacy(&mut self, is_left: &impl Fn(&[u32]) -> bool) -> Legacy {
-        let mut legacy = Legacy::default();
-        let mut heirlooms = self.heirlooms.clone();
+    fn inherited(&mut self, is_left: &impl Fn(&[u32]) -> bool) -> InheritedSockets {
+        let mut inherited = InheritedSockets::default();
+        let mut unconnected = self.unconnected.clone();
         let can_move = config::get().is_some_and(|config| !config.is_card());
         if let Some(host) = self.host().filter(|host| can_move && host.is_up()) {
-            heirlooms.extend(host.heirlooms());
+            unconnected.extend(host.unconnected());
         }
-        for mut heirloom in heirlooms {
-            let numbers = std::mem::take(&mut heirloom.numbers);
-            legacy.heirlooms.extend(left(&numbers, heirloom, is_left));
+        for mut socket in unconnected {
+            let numbers = std::mem::take(&mut socket.numbers);
+            inherited
+                .unconnected
+                .extend(left(&numbers, socket, is_left));
         }
         for loan in &self.loans {
             let what = (loan.channel.number().cast_unsigned(), loan.place);
-            legacy.loans.extend(left(&loan.numbers, what, is_left));
+            inherited.loans.extend(left(&loan.numbers, what, is_left));
         }
-        legacy
+        inherited
     }
 
     /// What this process leaves to the program that it becomes, with copies of the connections that this process has, which ends with its program.
-    pub fn legacy_of_all(&mut self) -> Legacy {
-        let mut legacy = self.legacy(&inherited::is_kept);
+    pub fn sockets_for_exec(&mut self) -> InheritedSockets {
+        let mut inherited = self.inherited(&inherited::is_kept);
         let can_move = config::get().is_some_and(|config| !config.is_card());
         let Some(host) = self.host().filter(|host| can_move && host.is_up()) else {
-            return legacy;
+            return inherited;
         };
         for (open, numbers) in host.movable() {
             let copied = inode_of(&numbers).and_then(|inode| {
                 let what = host.copy(&open).ok()?;
                 Some(Left { inode, what })
             });
-            legacy.connections.extend(copied);
+            inherited.connections.extend(copied);
         }
         let queue = descriptor(host).cast_unsigned();
-        legacy.queue = (!legacy.connections.is_empty()).then_some(queue);
-        legacy
+        inherited.queue = (!inherited.connections.is_empty()).then_some(queue);
+        inherited
     }
 
     /// Lends what a program that is about to be started inherits; what it is to be told, and its end of the
@@ -67,13 +69,13 @@ impl State {
             .forking
             .take()
             .filter(|forking| !forking.connections.is_empty());
-        let mut legacy = self.legacy(is_left);
+        let mut inherited = self.inherited(is_left);
         for (place, (_, numbers)) in (0..).zip(forking.iter().flat_map(|it| &it.connections)) {
             let channel = forking.as_ref().map_or(-1, |it| it.childs.number());
             let what = (channel.cast_unsigned(), place);
-            legacy.loans.extend(left(numbers, what, is_left));
+            inherited.loans.extend(left(numbers, what, is_left));
         }
-        if legacy.is_empty() {
+        if inherited.is_empty() {
             return None;
         }
         let mut childs = None;
@@ -87,35 +89,34 @@ impl State {
             }
         });
         self.go_on_beside_child();
-        Some((legacy, childs))
+        Some((inherited, childs))
     }
 
     /// In a program that something was left to: it is ours if it is used, and connections that nobody else has at once.
-    pub fn adopt(&mut self, legacy: &Legacy, numbers: &HashMap<u64, Vec<u32>>) {
+    pub fn adopt(&mut self, inherited: &InheritedSockets, numbers: &HashMap<u64, Vec<u32>>) {
         numbers::inherit_by(claim);
         self.hosting = Hosting::Inherited;
         let numbers_of = |inode: u64| numbers.get(&inode).cloned().unwrap_or_default();
-        for left in &legacy.heirlooms {
-            let mut heirloom = left.what.clone();
-            heirloom.numbers = numbers_of(left.inode);
-            set_all(&heirloom.numbers, Whose::Inherited);
-            self.heirlooms.push(heirloom);
+        for left in &inherited.unconnected {
+            let mut socket = left.what.clone();
+            socket.numbers = numbers_of(left.inode);
+            set_all(&socket.numbers, Whose::Inherited);
+            self.unconnected.push(socket);
         }
-        self.heirlooms
-            .retain(|heirloom| !heirloom.numbers.is_empty());
-        self.adopt_loans(legacy, &numbers_of);
-        if legacy.queue.is_some() {
-            self.adopt_connections(legacy, &numbers_of);
+        self.unconnected.retain(|socket| !socket.numbers.is_empty());
+        self.adopt_loans(inherited, &numbers_of);
+        if inherited.queue.is_some() {
+            self.adopt_connections(inherited, &numbers_of);
         }
-        let has_none = self.heirlooms.is_empty() && self.loans.is_empty();
+        let has_none = self.unconnected.is_empty() && self.loans.is_empty();
         if let (Hosting::Inherited, true) = (&self.hosting, has_none) {
             self.hosting = Hosting::Unopened;
         }
     }
 
-    fn adopt_loans(&mut self, legacy: &Legacy, numbers_of: &impl Fn(u64) -> Vec<u32>) {
+    fn adopt_loans(&mut self, inherited: &InheritedSockets, numbers_of: &impl Fn(u64) -> Vec<u32>) {
         let mut channels: HashMap<u32, Arc<Channel>> = HashMap::new();
-        for left in &legacy.loans {
+        for left in &inherited.loans {
             let ((channel, place), numbers) = (left.what, numbers_of(left.inode));
             let channel = channels
                 .entry(channel)
@@ -131,9 +132,13 @@ impl State {
     }
 
     /// Their frames come here when they are made; until then to the queue of who has left them, which ends then.
-    fn adopt_connections(&mut self, legacy: &Legacy, numbers_of: &impl Fn(u64) -> Vec<u32>) {
+    fn adopt_connections(
+        &mut self,
+        inherited: &InheritedSockets,
+        numbers_of: &impl Fn(u64) -> Vec<u32>,
+    ) {
         if self.own_host(QUEUE_PATIENCE).is_some() {
-            for left in &legacy.connections {
+            for left in &inherited.connections {
                 let numbers = numbers_of(left.inode);
                 match self.adopt_connection(&left.what, &numbers) {
                     Ok(()) => set_all(&numbers, Whose::Socket),
@@ -145,10 +150,10 @@ impl State {
                 }
             }
         } else {
-            let all = legacy.connections.iter();
+            let all = inherited.connections.iter();
             all.for_each(|left| set_all(&numbers_of(left.inode), Whose::Parent));
         }
-        if let Some(queue) = legacy.queue {
+        if let Some(queue) = inherited.queue {
             close_own(queue.cast_signed());
         }
     }
@@ -177,18 +182,24 @@ impl State {
     /// Whether a number was inherited and not used.
     pub fn has_inherited(&self, number: c_int) -> bool {
         let number = number.cast_unsigned();
-        let heirlooms = self.heirlooms.iter().map(|it| &it.numbers);
+        let unconnected = self.unconnected.iter().map(|it| &it.numbers);
         let loans = self.loans.iter().map(|it| &it.numbers);
-        heirlooms
+        unconnected
             .chain(loans)
             .any(|numbers| numbers.contains(&number))
     }
 
+    /// By how many numbers a connection of another process's is had, if this is one of them.
+    pub fn copies_of_loan(&self, number: c_int) -> usize {
+        let loan = self.loans.iter().find(|loan| loan.has(number));
+        loan.map_or(0, |loan| loan.numbers.len())
+    }
+
     /// Another number for such a one.
     pub fn share_number(&mut self, old: c_int, new: c_int) {
-        let heirlooms = self.heirlooms.iter_mut().map(|it| &mut it.numbers);
+        let unconnected = self.unconnected.iter_mut().map(|it| &mut it.numbers);
         let loans = self.loans.iter_mut().map(|it| &mut it.numbers);
-        let mut all = heirlooms.chain(loans);
+        let mut all = unconnected.chain(loans);
         if let Some(numbers) = all.find(|numbers| numbers.contains(&old.cast_unsigned())) {
             numbers.push(new.cast_unsigned());
             numbers::set(new, Whose::Inherited);

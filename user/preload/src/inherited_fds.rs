@@ -1,4 +1,4 @@
-//! Sockets go on in the program that this one becomes by execve(2), or starts (`posix`, `legacy`; `docs/bypass.md`, "exec").
+//! Sockets go on in the program that this one becomes by execve(2), or starts (`posix`, `inherited_sockets`; `docs/bypass.md`, "exec").
 //!
 //! # Idea
 //! What the library has is told in a memfd whose number the new program finds in its environment. The library's descriptors
@@ -9,8 +9,8 @@
 //! The new program may have been given another environment, and needs the library: its variables are added, too.
 //!
 //! # Not here
-//! Programs that do not load the library: they have the kernel's socket behind the number, without a peer, and that is
-//! said. The accept queues of listeners, and epoll sets. A card of the program's own.
+//! Programs that do not load the library (`without_library`). The accept queues of listeners. Epoll sets and a card of the
+//! program's own, of which it is said.
 
 use std::collections::HashMap;
 use std::env;
@@ -23,7 +23,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::sync::OnceLock;
 
-use posix::Legacy;
+use posix::InheritedSockets;
 
 use crate::claims;
 use crate::config;
@@ -35,7 +35,7 @@ use crate::state;
 use crate::stdio;
 
 /// The number of the memfd.
-const LEGACY: &str = "SIETCH_LEGACY";
+const INHERITED_FDS: &str = "SIETCH_INHERITED_FDS";
 /// Without these the new program has no library, or no link.
 const PRELOAD: &str = "LD_PRELOAD";
 const VARIABLES: [&str; 4] = [PRELOAD, "SIETCH_LINK", "SIETCH_ADDRESS", "SIETCH_GATEWAY"];
@@ -56,19 +56,19 @@ extern "C" fn adopt() {
     let value = |name| CString::new(env::var_os(name)?.as_bytes()).ok();
     let all = VARIABLES.map(|name| Some((name, value(name)?)));
     STARTED_WITH.set(all.into_iter().flatten().collect()).ok();
-    let Some(number) = env::var(LEGACY).ok() else {
+    let Some(number) = env::var(INHERITED_FDS).ok() else {
         return;
     };
     // SAFETY: the program has no other thread yet that could read it.
-    unsafe { env::remove_var(LEGACY) };
-    if let Some(legacy) = number.parse().ok().and_then(take) {
-        state::lock().adopt(&legacy, &numbers_by_inode());
+    unsafe { env::remove_var(INHERITED_FDS) };
+    if let Some(inherited) = number.parse().ok().and_then(take) {
+        state::lock().adopt(&inherited, &numbers_by_inode());
         stdio::replace_standard();
     }
 }
 
 /// Reads what was left there. A number that is something else's is left alone.
-fn take(number: c_int) -> Option<Legacy> {
+fn take(number: c_int) -> Option<InheritedSockets> {
     inode_of(number, libc::S_IFREG)?;
     // SAFETY: it is closed only if it is the library's.
     let mut file = ManuallyDrop::new(unsafe { File::from_raw_fd(number) });
@@ -77,9 +77,9 @@ fn take(number: c_int) -> Option<Legacy> {
     Read::take(&mut *file, BYTES_MAX)
         .read_to_end(&mut bytes)
         .ok()?;
-    let legacy = Legacy::decode(&bytes)?;
+    let inherited = InheritedSockets::decode(&bytes)?;
     drop(ManuallyDrop::into_inner(file));
-    Some(legacy)
+    Some(inherited)
 }
 
 fn numbers_by_inode() -> HashMap<u64, Vec<u32>> {
@@ -107,11 +107,11 @@ pub struct Leaving {
 }
 
 impl Leaving {
-    pub fn new(legacy: &Legacy, stopped: Option<Stopped>) -> Option<Self> {
-        let file = claims::as_file(&legacy.encode()).ok()?;
-        let channels = legacy.loans.iter().map(|left| left.what.0);
+    pub fn new(inherited: &InheritedSockets, stopped: Option<Stopped>) -> Option<Self> {
+        let file = claims::as_file(&inherited.encode()).ok()?;
+        let channels = inherited.loans.iter().map(|left| left.what.0);
         let mut needed: Vec<c_int> = channels
-            .chain(legacy.queue)
+            .chain(inherited.queue)
             .map(u32::cast_signed)
             .chain([file.as_raw_fd()])
             .collect();
@@ -155,13 +155,25 @@ pub fn leave() -> Option<Leaving> {
             break stopped;
         }
     };
+    complain_of_sets(&mut stopped);
     if let Some(host) = stopped.states[0].host().filter(|host| host.is_up()) {
         exit::deliver(host, true);
     }
-    let legacy = stopped.states[0].legacy_of_all();
-    match legacy.is_empty() {
+    let inherited = stopped.states[0].sockets_for_exec();
+    match inherited.is_empty() {
         true => None,
-        false => Leaving::new(&legacy, Some(stopped)),
+        false => Leaving::new(&inherited, Some(stopped)),
+    }
+}
+
+/// Says what is lost of epoll sets that execve leaves open.
+fn complain_of_sets(stopped: &mut Stopped) {
+    let hosts = stopped.states.iter_mut().filter_map(|state| state.host());
+    let mut sets = hosts.flat_map(|host| host.numbered_sets());
+    if sets.any(|(set, numbers)| is_kept(&numbers) && set.has_members()) {
+        eprintln!(
+            "libsietch: an epoll set goes on in the program that is started without the sockets that it has here."
+        );
     }
 }
 
@@ -198,8 +210,8 @@ impl Environment {
             let rest = text(at).to_bytes().strip_prefix(name.as_bytes());
             rest.is_some_and(|rest| rest.first() == Some(&b'='))
         };
-        let mut added = vec![format!("{LEGACY}={}", leaving.number()).into_bytes()];
-        let mut replaced = vec![LEGACY];
+        let mut added = vec![format!("{INHERITED_FDS}={}", leaving.number()).into_bytes()];
+        let mut replaced = vec![INHERITED_FDS];
         for (name, value) in STARTED_WITH.get().into_iter().flatten() {
             let value = value.to_bytes();
             let there = given.iter().find(|at| is_of(at, name));
@@ -254,8 +266,8 @@ pub unsafe fn list<'a>(at: *const *const c_char) -> &'a [*const c_char] {
 pub fn set_variable(leaving: Option<&Leaving>) {
     match leaving {
         // SAFETY: as the C library's own functions that read it do, at the program's risk.
-        Some(leaving) => unsafe { env::set_var(LEGACY, leaving.number().to_string()) },
+        Some(leaving) => unsafe { env::set_var(INHERITED_FDS, leaving.number().to_string()) },
         // SAFETY: the same.
-        None => unsafe { env::remove_var(LEGACY) },
+        None => unsafe { env::remove_var(INHERITED_FDS) },
     }
 }

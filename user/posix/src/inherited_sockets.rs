@@ -16,13 +16,13 @@
 
 use crate::checkpoint::FORMAT;
 use crate::encoding::{Encode, structures};
-use crate::inherit::Heirloom;
+use crate::inherit::UnconnectedSocket;
 
 /// See the module.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Legacy {
+pub struct InheritedSockets {
     /// Sockets without a peer, whose numbers are left out.
-    pub heirlooms: Vec<Left<Heirloom>>,
+    pub unconnected: Vec<Left<UnconnectedSocket>>,
     /// Connections of other processes': by which channel, a descriptor, and which of its connections.
     pub loans: Vec<Left<(u32, u32)>>,
     /// Connections of the program's own, as bytes for [`Host::attach`](crate::Host::attach).
@@ -41,7 +41,7 @@ pub struct Left<T> {
 }
 
 structures! {
-    Legacy { heirlooms, loans, connections, queue }
+    InheritedSockets { unconnected, loans, connections, queue }
 }
 
 impl<T: Encode> Encode for Left<T> {
@@ -58,10 +58,10 @@ impl<T: Encode> Encode for Left<T> {
     }
 }
 
-impl Legacy {
+impl InheritedSockets {
     /// Whether there is nothing.
     pub fn is_empty(&self) -> bool {
-        self.heirlooms.is_empty() && self.loans.is_empty() && self.connections.is_empty()
+        self.unconnected.is_empty() && self.loans.is_empty() && self.connections.is_empty()
     }
 
     /// As bytes.
@@ -75,7 +75,7 @@ impl Legacy {
     /// `None` for bytes of another format, and for those that are none of it.
     pub fn decode(mut bytes: &[u8]) -> Option<Self> {
         let is_known = u64::take(&mut bytes)? == FORMAT;
-        let legacy = is_known.then(|| Self::take(&mut bytes))??;
-        bytes.is_empty().then_some(legacy)
+        let inherited = is_known.then(|| Self::take(&mut bytes))??;
+        bytes.is_empty().then_some(inherited)
     }
 }

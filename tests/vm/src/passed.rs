@@ -1,0 +1,305 @@
+//! Sockets of libsietch.so that are passed to another process, by the kernel's stack (`docs/bypass.md`, "Handed over to the
+//! kernel").
+
+use std::net::UdpSocket;
+use std::thread;
+use std::time::Duration;
+
+use crate::Test;
+use crate::build;
+use crate::bypass::{PROGRAM, VARIABLES, operator_of, start};
+use crate::guest::{Setup, write_file};
+use crate::handed::{MEMORY, PYTHON, Peer, bytes, is_quiet};
+use crate::operator::Operator;
+use crate::workers;
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "connections that a program by libsietch.so passes to another process lose nothing, whatever of them is open",
+        passes_connections,
+    ),
+    (
+        "a listener that a program by libsietch.so passes is served by who has it, and its connections go on",
+        passes_a_listener,
+    ),
+    (
+        "HAProxy by libsietch.so that is reloaded passes its listeners to the new process",
+        reloads_haproxy,
+    ),
+];
+
+/// The other process is there before there is any socket. What is to be passed is the first byte that comes.
+const PASSING: &str = r#"
+import os, socket, sys
+ours, theirs = socket.socketpair(socket.AF_UNIX)
+def echo(peer):
+    while data := peer.recv(65536):
+        peer.sendall(data)
+if os.fork() == 0:
+    ours.close()
+    while True:
+        way, files, _, _ = socket.recv_fds(theirs, 1, 1)
+        if not files:
+            os._exit(0)
+        if way == b"u":
+            told = socket.socket(fileno=files[0])
+            data, peer = told.recvfrom(2048)
+            told.sendto(b"passed " + data, peer)
+            continue
+        peer = socket.socket(fileno=files[0])
+        if way == b"l":
+            while True:
+                client, _ = peer.accept()
+                echo(client)
+                client.close()
+        elif way == b"h":
+            count = 0
+            while data := peer.recv(65536):
+                count += len(data)
+            print("counted", count, flush=True)
+        elif way == b"f":
+            peer.sendall(b"end")
+        else:
+            echo(peer)
+            peer.sendall(b"done")
+        peer.close()
+theirs.close()
+server = socket.create_server(("", 7))
+told = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+told.bind(("", 9))
+print("serving", flush=True)
+while True:
+    peer, _ = server.accept()
+    way = peer.recv(1)
+    if way == b"h":
+        peer.sendall(b"x" * 1000)
+        peer.shutdown(socket.SHUT_WR)
+    elif way == b"f":
+        peer.setblocking(False)
+        sent = 0
+        try:
+            while True:
+                sent += peer.send(b"y" * 65536)
+        except BlockingIOError:
+            print("filled", sent, flush=True)
+        peer.setblocking(True)
+    passed = {b"l": server, b"u": told}.get(way, peer)
+    socket.send_fds(ours, [way], [passed.fileno()])
+    if way == b"l":
+        echo(peer)
+        ours.close()
+        sys.exit()
+    peer.close()
+"#;
+
+fn python(setup: &Setup) -> Result<Operator, String> {
+    let script = format!("{}:/script.py", write_file("passed/script.py", PASSING)?);
+    let modules = build::python_library()?;
+    let mut shell = operator_of(setup, MEMORY, &[PYTHON, &modules, &script])?;
+    start(&mut shell, "python3 /script.py", "serving")?;
+    Ok(shell)
+}
+
+/// What went wrong, with what the program has said.
+fn explain(shell: &mut Operator, why: &str) -> String {
+    let said = shell.ask("cat /tmp/said").unwrap_or_default();
+    shell.guest.explain(&format!("{why}: {said}"))
+}
+
+fn passes_connections(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup)?;
+    let ways: [(&str, fn() -> Result<(), String>); 5] = [
+        ("open", passes_an_open_one),
+        ("its peer has ended", passes_one_whose_peer_has_ended),
+        ("ended", || Ok(())),
+        ("full", passes_a_full_one),
+        ("datagrams", passes_datagrams),
+    ];
+    for (way, passes) in ways {
+        let passed = match way {
+            "ended" => passes_an_ended_one(&mut shell),
+            _ => passes(),
+        };
+        passed.map_err(|why| explain(&mut shell, &format!("{way}: {why}")))?;
+        is_quiet(&mut shell)?;
+    }
+    let said = shell.ask("cat /tmp/said")?;
+    if said.contains("libsietch:") {
+        return Err(said);
+    }
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+fn passes_an_open_one() -> Result<(), String> {
+    let mut peer = Peer::new()?;
+    // Some of it has come before it is passed, or comes meanwhile.
+    peer.say(b"e")?;
+    peer.echo(&bytes(300_000))?;
+    peer.shut()?;
+    ends_with(&mut peer, b"done")
+}
+
+fn passes_one_whose_peer_has_ended() -> Result<(), String> {
+    let mut peer = Peer::new()?;
+    peer.say(b"ebefore")?;
+    peer.shut()?;
+    ends_with(&mut peer, b"beforedone")
+}
+
+fn passes_an_ended_one(shell: &mut Operator) -> Result<(), String> {
+    let mut peer = Peer::new()?;
+    peer.say(b"h")?;
+    if peer.rest()? != [b'x'; 1000] {
+        return Err("what was sent before is lost".into());
+    }
+    peer.say(&bytes(70_000))?;
+    peer.shut()?;
+    shell
+        .ask("for i in $(seq 100); do grep -q 'counted 70000' /tmp/said && break; sleep 0.1; done; grep counted /tmp/said")
+        .map(drop)
+}
+
+/// It has more unsent than its peer takes.
+fn passes_a_full_one() -> Result<(), String> {
+    let mut peer = Peer::new()?;
+    peer.say(b"f")?;
+    thread::sleep(Duration::from_millis(500));
+    let rest = peer.rest()?;
+    let (full, end) = rest.split_at(rest.len().saturating_sub(3));
+    match end == b"end" && full.iter().all(|byte| *byte == b'y') && full.len() > 100_000 {
+        true => Ok(()),
+        false => Err(format!("{} bytes came", rest.len())),
+    }
+}
+
+fn passes_datagrams() -> Result<(), String> {
+    Peer::new()?.say(b"u")?;
+    let text = |error: std::io::Error| error.to_string();
+    let socket = UdpSocket::bind("0.0.0.0:0").map_err(text)?;
+    socket
+        .set_read_timeout(Some(Duration::from_secs(1)))
+        .map_err(text)?;
+    let mut answer = [0; 64];
+    // Until it is passed nobody answers.
+    for _ in 0..20 {
+        socket.send_to(b"datagram", (PROGRAM, 9)).map_err(text)?;
+        if let Ok(len) = socket.recv(&mut answer) {
+            return match &answer[..len] {
+                b"passed datagram" => Ok(()),
+                other => Err(format!("{:?}", String::from_utf8_lossy(other))),
+            };
+        }
+    }
+    Err("nobody answers".into())
+}
+
+fn ends_with(peer: &mut Peer, expected: &[u8]) -> Result<(), String> {
+    match peer.rest()?.as_slice() {
+        rest if rest == expected => Ok(()),
+        rest => Err(format!("{:?} at the end", String::from_utf8_lossy(rest))),
+    }
+}
+
+fn passes_a_listener(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup)?;
+    let mut kept = Peer::new()?;
+    let passed = serves_both(&mut kept);
+    passed.map_err(|why| explain(&mut shell, &why))?;
+    is_quiet(&mut shell)?;
+    // Its program ends, and the link has no queue.
+    kept.ends()?;
+    shell.ask("wait $!")?;
+    let alone = serves_new();
+    alone.map_err(|why| explain(&mut shell, &format!("without a queue: {why}")))?;
+    shell.leave().map(drop)
+}
+
+fn serves_both(kept: &mut Peer) -> Result<(), String> {
+    kept.say(b"l")?;
+    kept.echo(&bytes(1000))?;
+    for _ in 0..3 {
+        serves_new()?;
+        kept.echo(&bytes(50_000))?;
+    }
+    Ok(())
+}
+
+fn serves_new() -> Result<(), String> {
+    let mut peer = Peer::new()?;
+    peer.echo(&bytes(100_000))?;
+    peer.ends()
+}
+
+/// A listener with the program's own address is found again by the new process, which asks what each is bound to.
+const HAPROXY: &str = "\
+global
+    nbthread 2
+    stats socket /tmp/haproxy.sock level admin expose-fd listeners
+defaults
+    mode http
+    timeout client 60s
+    timeout connect 10s
+    timeout server 60s
+frontend front
+    bind 10.0.2.61:80
+    http-request return status 200 content-type text/plain lf-string \"worker %pid.\"
+";
+
+fn reloads_haproxy(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let configuration = write_file("passed/haproxy.cfg", HAPROXY)?;
+    let configuration = format!("{configuration}:/haproxy.cfg");
+    let programs = ["/usr/sbin/haproxy:/usr/sbin/haproxy", &configuration];
+    let mut shell = operator_of(setup, MEMORY, &programs)?;
+    start(
+        &mut shell,
+        "haproxy -V -f /haproxy.cfg -p /tmp/pid",
+        "Using",
+    )?;
+    let reloaded = reload(&mut shell);
+    reloaded.map_err(|why| explain(&mut shell, &why))?;
+    is_quiet(&mut shell)?;
+    shell.ask("kill -9 $(cat /tmp/pid)")?;
+    shell.leave().map(drop)
+}
+
+fn reload(shell: &mut Operator) -> Result<(), String> {
+    const TRIES: usize = 100;
+    let first = server()?;
+    shell.ask(&format!(
+        "{VARIABLES} haproxy -f /haproxy.cfg -p /tmp/pid -x /tmp/haproxy.sock -sf {first} \
+         >>/tmp/said 2>&1 & while kill -0 {first} 2>/dev/null; do sleep 0.1; done"
+    ))?;
+    let mut second = server();
+    for _ in 0..TRIES {
+        if second.as_ref().is_ok_and(|second| *second != first) {
+            break;
+        }
+        thread::sleep(Duration::from_millis(100));
+        second = server();
+    }
+    let second = second?;
+    for _ in 0..8 {
+        match server()? {
+            other if other == second && other != first => {}
+            other => return Err(format!("{other} serves, which was {first}")),
+        }
+    }
+    Ok(())
+}
+
+/// Which process answers a new connection.
+fn server() -> Result<u32, String> {
+    let mut peer = workers::Peer::new()?;
+    peer.worker().map_err(|error| error.to_string())
+}

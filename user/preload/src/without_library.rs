@@ -1,0 +1,45 @@
+//! A program that does not load the library is about to be started: what it inherits is handed over to the kernel's stack.
+//!
+//! A call that fails leaves the program with the kernel's sockets, which is fine.
+//!
+//! A child of a fork has all sockets of its parent's that nobody has closed, most of them by accident; each connection that it takes
+//! would leave its parent. So it takes what it has copied, or has as standard input or output: what it was started for. Listeners
+//! stay its parent's.
+
+use std::ffi::{CStr, c_int};
+
+use crate::exit;
+use crate::hand_over::hand_over;
+use crate::inherited::is_kept;
+use crate::loading::loads_library;
+use crate::numbers::{self, Whose};
+use crate::state;
+
+/// Looks at the program; one that is started by a list of actions may be given any number by them.
+pub fn prepare(program: &CStr, has_actions: bool) {
+    if !exit::is_own_process() || !numbers::has_any() || loads_library(program) {
+        return;
+    }
+    let mut is_lost = false;
+    for number in (0..numbers::end()).filter(|number| has_actions || is_kept(&[*number])) {
+        let number = number.cast_signed();
+        is_lost |= match numbers::seen(number) {
+            Whose::Socket => hand_over(number).is_err(),
+            Whose::Inherited if is_meant(number) => hand_over(number).is_err(),
+            Whose::Inherited | Whose::Parent => true,
+            _ => false,
+        };
+    }
+    if is_lost {
+        let program = program.to_string_lossy();
+        eprintln!(
+            "libsietch: {program} does not load the library: it cannot use all sockets that it inherits."
+        );
+    }
+}
+
+/// Whether a child is to have it, of what it has inherited and not used.
+fn is_meant(number: c_int) -> bool {
+    let is_copied = state::lock().copies_of_loan(number) > 1;
+    is_copied || (libc::STDIN_FILENO..=libc::STDERR_FILENO).contains(&number)
+}
