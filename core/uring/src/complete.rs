@@ -71,9 +71,14 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     /// An empty one.
     pub fn new(geometry: Geometry) -> Self {
+        Self::at(geometry, 0)
+    }
+
+    /// One that another has posted in before, up to `tail`.
+    pub fn at(geometry: Geometry, tail: u32) -> Self {
         Self {
             geometry,
-            tail: 0,
+            tail,
             overflow: VecDeque::new(),
             promised: 0,
             posted: 0,

@@ -123,6 +123,34 @@ impl Sqe {
         }
     }
 
+    /// The same the other way round.
+    pub fn to_bytes(&self) -> [u8; SQE_BYTES] {
+        let mut bytes = [0; SQE_BYTES];
+        let mut rest = &mut bytes[..];
+        let mut put = |field: &[u8]| {
+            if let Some((first, left)) =
+                core::mem::take(&mut rest).split_at_mut_checked(field.len())
+            {
+                first.copy_from_slice(field);
+                rest = left;
+            }
+        };
+        put(&[self.opcode, self.flags]);
+        put(&self.ioprio.to_ne_bytes());
+        put(&self.fd.to_ne_bytes());
+        put(&self.off.to_ne_bytes());
+        put(&self.addr.to_ne_bytes());
+        put(&self.len.to_ne_bytes());
+        put(&self.op_flags.to_ne_bytes());
+        put(&self.user_data.to_ne_bytes());
+        put(&self.buf_index.to_ne_bytes());
+        put(&self.personality.to_ne_bytes());
+        put(&self.file_index.to_ne_bytes());
+        put(&self.addr3.to_ne_bytes());
+        put(&self.pad.to_ne_bytes());
+        bytes
+    }
+
     /// The flags; `None` if one is unknown.
     pub fn known_flags(&self) -> Option<SqeFlags> {
         SqeFlags::from_bits(self.flags)

@@ -29,9 +29,14 @@ pub struct SubmissionQueue {
 impl SubmissionQueue {
     /// An empty one.
     pub fn new(geometry: Geometry) -> Self {
+        Self::at(geometry, 0)
+    }
+
+    /// One that another has taken from before, up to `head`.
+    pub fn at(geometry: Geometry, head: u32) -> Self {
         Self {
             geometry,
-            head: 0,
+            head,
             dropped: 0,
         }
     }

@@ -38,13 +38,22 @@ pub fn command() -> Result<(), String> {
     run(cargo, Path::new("host/cli"))
 }
 
-/// Compiles a C program; a line `// build: static` in it asks for static musl.
+/// Compiles a C program; a line `// build: static` in it asks for static musl, and one of `liburing` for that library.
 pub fn c(source: &Path) -> Result<PathBuf, String> {
     let text = fs::read_to_string(source).map_err(|error| format!("{source:?}: {error}"))?;
     let link = match text.contains("// build: static") {
         true => Link::StaticMusl,
         false => Link::Dynamic,
     };
+    if text.contains("// build: liburing") {
+        // Debian's package of programs has no name for linkers.
+        return put(source, |fresh| {
+            let mut compiler = compiler(link);
+            compiler.arg("-o").arg(fresh).arg(source);
+            compiler.arg("-l:liburing.so.2");
+            run(compiler, source)
+        });
+    }
     c_linked(source, link)
 }
 

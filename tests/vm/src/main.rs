@@ -109,6 +109,7 @@ mod seen;
 mod shell;
 mod snoop;
 mod socket_programs;
+mod socket_rings;
 mod sqlite;
 mod statistics;
 mod status;
@@ -303,6 +304,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, native_io::TESTS_OF_FRAMES),
         c_io::TESTS,
         bypass::TESTS,
+        socket_rings::TESTS,
         seen::TESTS,
         exchanged::TESTS,
         once(setup, Cpus::Several, bypass::TESTS_OF_MORE),

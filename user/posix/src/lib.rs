@@ -55,6 +55,7 @@ mod sharing;
 mod stream;
 mod table;
 mod tcp_info;
+pub mod uring;
 
 pub use ancillary::{Heard, Messages, Wanted, own_of};
 pub use checkpoint::{Numbered, Portable, Restored};

@@ -108,7 +108,9 @@ pub struct WatchSet {
 }
 
 impl WatchSet {
-    pub(crate) fn new() -> Arc<Self> {
+    /// One without members.
+    #[expect(clippy::new_ret_no_self, reason = "it is shared from its beginning")]
+    pub fn new() -> Arc<Self> {
         Arc::new(Self {
             set: Set::new(),
             places: AtomicU32::new(0),

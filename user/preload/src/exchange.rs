@@ -44,6 +44,7 @@ use crate::patience::Polling;
 use crate::shards;
 use crate::state::{self, Held, State};
 use crate::successor::{Successor, sietch_successor_1};
+use crate::uring;
 
 /// How long peers that have begun to connect have for it, and how often it is looked. Newer peers wait as long, and would ask
 /// again after a second (RFC 6298 2.1).
@@ -65,6 +66,9 @@ struct Newer {
 /// Errors: why not, as a sentence; the program goes on with this one then.
 pub fn exchange(path: &str) -> Result<String, String> {
     let newer = load(path)?;
+    if uring::has_any() {
+        return Err("the program has rings of io_uring with its sockets".into());
+    }
     look_at_link(&mut state::lock())?;
     let joined = shards::join(bring_home);
     let done = joined.and_then(|()| follow(&newer));

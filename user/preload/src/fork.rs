@@ -13,6 +13,7 @@ use crate::logged;
 use crate::next;
 use crate::shards::{self, Stopped};
 use crate::state;
+use crate::uring;
 
 thread_local! {
     /// Held by who forks, so that the child finds the state whole.
@@ -33,11 +34,13 @@ unsafe extern "C" fn prepare() {
     let mut stopped = shards::stop();
     stopped.states[0].prepare_for_child();
     FORKING.set(Some(stopped));
+    uring::stop();
     logged::stop();
 }
 
 unsafe extern "C" fn resume() {
     logged::go_on();
+    uring::go_on();
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].go_on_beside_child();
     }
@@ -45,6 +48,7 @@ unsafe extern "C" fn resume() {
 
 unsafe extern "C" fn begin() {
     logged::become_a_child();
+    uring::become_a_child();
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].become_a_child();
         stopped.forget_further();

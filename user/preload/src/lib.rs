@@ -18,6 +18,7 @@
 //! | `passing` | sockets that a program passes to another |
 //! | `hand_over`, `repair`, `kernel_address` | sockets that go over to the kernel's stack |
 //! | `transfer` | bytes as their flags say |
+//! | `uring` | rings of io_uring |
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
@@ -43,11 +44,11 @@
 //! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
 //!   in a call on them.
 //!
-//! Lock order: that of `shards`, the states' by their places, then that of `logged`, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
+//! Lock order: that of a ring (`uring`), that of `shards`, the states' by their places, then that of `logged`, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
 //! program's is called under it.
 //!
 //! # Not here
-//! Programs that make system calls themselves (Go, io_uring); signal handlers that use the sockets;
+//! Programs that make system calls themselves (Go); signal handlers that use the sockets;
 //! restarting an interrupted call.
 #![deny(unsafe_op_in_unsafe_fn)]
 
@@ -90,5 +91,6 @@ mod state;
 mod stdio;
 mod successor;
 mod transfer;
+mod uring;
 mod without_library;
 mod writing;

@@ -193,3 +193,19 @@ behind! {
     posix_fallocate: fn(c_int, off_t, off_t) -> c_int;
     posix_fadvise: fn(c_int, off_t, off_t, c_int) -> c_int;
 }
+
+type Ring = *mut c_void;
+type Taken = *mut *mut c_void;
+
+// Those of liburing, for rings that are the kernel's; not exchanged, for while a ring is ours nothing is.
+behind! {
+    io_uring_submit: fn(Ring) -> c_int;
+    io_uring_submit_and_wait: fn(Ring, c_uint) -> c_int;
+    io_uring_submit_and_get_events: fn(Ring) -> c_int;
+    io_uring_get_events: fn(Ring) -> c_int;
+    __io_uring_get_cqe: fn(Ring, Taken, c_uint, c_uint, *const sigset_t) -> c_int;
+    io_uring_wait_cqes: fn(Ring, Taken, c_uint, *const timespec, *const sigset_t) -> c_int;
+    io_uring_submit_and_wait_timeout: fn(Ring, Taken, c_uint, *const timespec, *const sigset_t) -> c_int;
+    io_uring_peek_batch_cqe: fn(Ring, Taken, c_uint) -> c_uint;
+    io_uring_queue_exit: fn(Ring) -> ();
+}

@@ -25,6 +25,8 @@ pub enum Whose {
     Inherited = 5,
     /// A file on a log.
     LogFile = 6,
+    /// A ring of io_uring's, which may have been entered with sockets of ours.
+    Ring = 7,
 }
 
 /// The lower bits say whose it is, those above which host.
@@ -72,6 +74,7 @@ pub fn seen(number: c_int) -> Whose {
         4 => Whose::Parent,
         5 => Whose::Inherited,
         6 => Whose::LogFile,
+        7 => Whose::Ring,
         _ => Whose::Kernel,
     }
 }
@@ -132,7 +135,7 @@ pub fn become_a_child() {
             Whose::Socket => set(number, Whose::Inherited),
             // A file on a log is the parent's: the kernel's descriptor refuses what is asked of it.
             Whose::Set | Whose::Library | Whose::LogFile => set(number, Whose::Kernel),
-            Whose::Kernel | Whose::Parent | Whose::Inherited => {}
+            Whose::Kernel | Whose::Parent | Whose::Inherited | Whose::Ring => {}
         }
     }
 }

@@ -163,21 +163,35 @@ pub unsafe extern "C" fn accept4(
         // SAFETY: **Caller**.
         return unsafe { next::accept4.get()(number, at, len_at, flags) };
     }
-    let accepted = take_connection(number, flags).and_then(|(new, peer)| {
-        // SAFETY: **Caller**.
-        unsafe { memory::tell_name(at, len_at, peer) }.map(|()| new)
-    });
+    // SAFETY: **Caller**.
+    let accepted =
+        unsafe { accept_by(number, (at, len_at), flags, Way::of(Direction::Receive, 0)) };
     // SAFETY: **Caller**.
     let again = || unsafe { next::accept4.get()(number, at, len_at, flags) };
     answer::number_or(accepted, again)
 }
 
-fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
+/// Accepts on a socket of ours, and tells the peer's name.
+///
+/// # Safety
+/// **Caller**.
+pub unsafe fn accept_by(
+    number: c_int,
+    (at, len_at): (*mut sockaddr, *mut socklen_t),
+    flags: c_int,
+    way: Way,
+) -> Result<c_int> {
+    let (new, peer) = take_connection(number, flags, way)?;
+    // SAFETY: **Caller**.
+    unsafe { memory::tell_name(at, len_at, peer) }.map(|()| new)
+}
+
+fn take_connection(number: c_int, flags: c_int, way: Way) -> Result<(c_int, Endpoint)> {
     if flags & !(libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK) != 0 {
         return Err(Errno::INVALID);
     }
     shards::note_acceptor();
-    patiently(number, Way::of(Direction::Receive, 0), |host, open| {
+    patiently(number, way, |host, open| {
         host.may_accept(open)?;
         // SAFETY: no memory is passed.
         let new = unsafe { next::socket.get()(libc::AF_INET, libc::SOCK_STREAM | flags, 0) };
@@ -200,18 +214,8 @@ fn take_connection(number: c_int, flags: c_int) -> Result<(c_int, Endpoint)> {
 /// **Caller**.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: socklen_t) -> c_int {
-    let ours = is_ours(number).then(|| {
-        // SAFETY: **Caller**.
-        match unsafe { memory::read_name(name, len) }? {
-            Name::Inet(peer, port) if is_left_for_peer(number, (peer, port))? => Ok(false),
-            Name::Inet(peer, port) => connect_to(number, peer, port).map(|()| true),
-            Name::Unspecified => {
-                let mut held = Held::of(number)?;
-                let open = held.host().socket(number.cast_unsigned())?;
-                held.host().disconnect(&open).map(|()| true)
-            }
-        }
-    });
+    // SAFETY: **Caller**.
+    let ours = is_ours(number).then(|| unsafe { connect_by(number, (name, len), true) });
     match ours {
         // SAFETY: **Caller**.
         None | Some(Ok(false) | Err(Errno::MOVED)) => unsafe {
@@ -221,11 +225,45 @@ pub unsafe extern "C" fn connect(number: c_int, name: *const sockaddr, len: sock
     }
 }
 
-fn connect_to(number: c_int, peer: Ipv4Addr, port: u16) -> Result<()> {
+/// Connects a socket of ours; false if it has become the kernel's for this peer.
+///
+/// # Safety
+/// **Caller**.
+pub unsafe fn connect_by(
+    number: c_int,
+    (name, len): (*const sockaddr, socklen_t),
+    may_wait: bool,
+) -> Result<bool> {
+    // SAFETY: **Caller**.
+    match unsafe { memory::read_name(name, len) }? {
+        Name::Inet(peer, port) if is_left_for_peer(number, (peer, port))? => Ok(false),
+        Name::Inet(peer, port) => connect_to(number, (peer, port), may_wait).map(|()| true),
+        Name::Unspecified => {
+            let mut held = Held::of(number)?;
+            let open = held.host().socket(number.cast_unsigned())?;
+            held.host().disconnect(&open).map(|()| true)
+        }
+    }
+}
+
+/// What came of a connection that was begun.
+///
+/// Errors: `AGAIN` as long as nothing has.
+pub fn connected(number: c_int) -> Result<()> {
+    let mut held = Held::of(number)?;
+    let open = held.host().socket(number.cast_unsigned())?;
+    held.host().finish_connecting(&open)
+}
+
+fn connect_to(number: c_int, (peer, port): (Ipv4Addr, u16), may_wait: bool) -> Result<()> {
     let mut held = Held::of(number)?;
     let open = held.host().socket(number.cast_unsigned())?;
     let pending = match held.host().connect(&open, peer, port) {
-        Err(pending @ (Errno::IN_PROGRESS | Errno::ALREADY)) if !open.is_nonblocking() => pending,
+        Err(pending @ (Errno::IN_PROGRESS | Errno::ALREADY))
+            if may_wait && !open.is_nonblocking() =>
+        {
+            pending
+        }
         done => return done,
     };
     drop(held);

@@ -16,7 +16,7 @@ use crate::claims::{Channel, Kind, Message};
 use crate::inherited::is_handed_over;
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own};
-use crate::{claiming, config, seen};
+use crate::{claiming, config, seen, uring};
 
 /// A connection of another process's that is ours if we use it.
 pub struct Loan {
@@ -207,10 +207,13 @@ impl State {
                 if let Some(host) = self.host() {
                     host.close(number.cast_unsigned());
                 }
+                if uring::note_closed(number) {
+                    self.bells.ring();
+                }
             }
             Whose::Inherited => self.renounce(number),
             Whose::Parent => {}
-            Whose::Kernel | Whose::Library | Whose::LogFile => return,
+            Whose::Kernel | Whose::Library | Whose::LogFile | Whose::Ring => return,
         }
         numbers::set(number, Whose::Kernel);
     }

@@ -1,0 +1,139 @@
+//! The kernel's ring behind one of ours: the program's end of it.
+
+use std::collections::VecDeque;
+use std::ffi::c_int;
+use std::io;
+use std::ptr;
+
+use base::SharedMemory;
+use uring::{CQE_BYTES, Geometry, SQE_BYTES, SqFlags, Sqe, offset};
+
+use super::abi::{self, ENTER_GETEVENTS};
+use super::pages::Pages;
+use super::syscalls::raw_enter;
+use super::taking;
+
+/// See the module.
+pub struct KernelRing {
+    number: c_int,
+    geometry: Geometry,
+    rings: Pages,
+    entries: Pages,
+    /// Behind the last entry that was given.
+    tail: u32,
+    /// Given, and not submitted.
+    unsubmitted: u32,
+    /// The next completion to take.
+    head: u32,
+    /// Entries for which there was no room.
+    backlog: VecDeque<Sqe>,
+}
+
+impl KernelRing {
+    /// That of a number.
+    ///
+    /// Errors: those of mmap(2).
+    pub fn of(number: c_int, geometry: Geometry) -> io::Result<Self> {
+        let rings = Pages::map(number, geometry.ring_bytes(), abi::OFF_SQ_RING)?;
+        let entries = Pages::map(number, geometry.sqe_bytes(), abi::OFF_SQES)?;
+        Ok(Self {
+            tail: rings.load(offset::SQ_HEAD),
+            head: rings.load(offset::CQ_HEAD),
+            number,
+            geometry,
+            rings,
+            entries,
+            unsubmitted: 0,
+            backlog: VecDeque::new(),
+        })
+    }
+
+    /// Its program's memory is another one from now on, which gets all that is in it. Entries that the program has given are not
+    /// for the kernel any more.
+    pub fn hand_over(&mut self, rings: &Pages, entries: &Pages) {
+        // What completes from here on is taken by us.
+        self.head = self.rings.load(offset::CQ_TAIL);
+        taking::copy(&self.rings, rings, self.geometry.ring_bytes());
+        taking::copy(&self.entries, entries, self.geometry.sqe_bytes());
+        rings.store(offset::CQ_TAIL, self.head);
+        rings.store(offset::SQ_FLAGS, 0);
+        self.rings.store(offset::CQ_HEAD, self.head);
+        self.rings.store(offset::SQ_TAIL, self.tail);
+    }
+
+    /// Gives an entry, which is submitted with others.
+    pub fn push(&mut self, sqe: &Sqe) {
+        if !self.backlog.is_empty() || !self.has_room() {
+            self.submit();
+        }
+        match self.backlog.is_empty() && self.has_room() {
+            true => self.write(sqe),
+            false => self.backlog.push_back(*sqe),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        let under_way = self.tail.wrapping_sub(self.rings.load(offset::SQ_HEAD));
+        under_way < self.geometry.sq_entries()
+    }
+
+    fn write(&mut self, sqe: &Sqe) {
+        let slot = self.tail & (self.geometry.sq_entries() - 1);
+        self.entries
+            .write(slot as usize * SQE_BYTES, &sqe.to_bytes());
+        let place = self.geometry.array() + slot as usize * size_of::<u32>();
+        self.rings.store(place, slot);
+        self.tail = self.tail.wrapping_add(1);
+        self.rings.store(offset::SQ_TAIL, self.tail);
+        self.unsubmitted += 1;
+    }
+
+    /// Has the kernel take what was given; whether it took any.
+    pub fn submit(&mut self) -> bool {
+        let mut has_submitted = false;
+        while self.unsubmitted != 0 {
+            // SAFETY: no memory is passed.
+            let taken = unsafe { raw_enter(self.number, [self.unsubmitted, 0, 0], ptr::null(), 0) };
+            let Ok(taken @ 1..) = u32::try_from(taken) else {
+                // It has no room now: with the next try.
+                break;
+            };
+            has_submitted = true;
+            self.unsubmitted = self.unsubmitted.saturating_sub(taken);
+            while self.has_room()
+                && let Some(sqe) = self.backlog.pop_front()
+            {
+                self.write(&sqe);
+            }
+        }
+        has_submitted
+    }
+
+    /// Whether it has completed anything that was not taken.
+    pub fn has_completed(&self) -> bool {
+        self.head != self.rings.load(offset::CQ_TAIL)
+    }
+
+    /// Takes what it has completed: the name, the result, the flags.
+    pub fn take(&mut self) -> Option<(u64, i32, u32)> {
+        if !self.has_completed() {
+            let flags = self.rings.load(offset::SQ_FLAGS);
+            if flags & SqFlags::CQ_OVERFLOW.bits() == 0 {
+                return None;
+            }
+            // SAFETY: no memory is passed.
+            unsafe { raw_enter(self.number, [0, 0, ENTER_GETEVENTS], ptr::null(), 0) };
+            if !self.has_completed() {
+                return None;
+            }
+        }
+        let slot = (self.head & (self.geometry.cq_entries() - 1)) as usize;
+        let mut bytes = [0; CQE_BYTES];
+        self.rings.read(offset::CQES + slot * CQE_BYTES, &mut bytes);
+        self.head = self.head.wrapping_add(1);
+        self.rings.store(offset::CQ_HEAD, self.head);
+        let cqe = u128::from_ne_bytes(bytes);
+        let result = (cqe >> 64) as u32;
+        Some((cqe as u64, result.cast_signed(), (cqe >> 96) as u32))
+    }
+}

@@ -1,0 +1,71 @@
+//! io_uring: rings that programs enter with sockets of ours.
+//!
+//! # Problem
+//! A ring is memory that a program shares with the kernel, and a number. The kernel cannot serve sockets of ours, and we cannot
+//! stand in front of memory. Some programs enter a ring by the C library's `syscall`, some by liburing, and some by
+//! instructions of their own, which we do not see; which of these it is shows only when a ring is entered.
+//!
+//! # Idea
+//! A ring is the kernel's, untouched, until it is entered through us with an entry for a socket of ours. It becomes
+//! *ours* then: its pages are exchanged for pages of the library's under the same addresses (`taking`), and
+//! [`posix::uring::Ring`] serves them by the stack. The kernel's ring stays behind it under the same number, for entries of files
+//! (`kernels`).
+//! A program whose entries are all for files, or that enters by instructions of its own, keeps the kernel's ring and
+//! pays nothing.
+//!
+//! Who enters does the work, and waits as an epoll set's waiter does (`waiting`): a ring has a set
+//! ([`posix::WatchSet`]) of the sockets that its requests wait for. While nobody enters, `keeping` looks.
+//!
+//! | module | what |
+//! |---|---|
+//! | `syscalls` | `syscall` and `mmap` in front of those of the C library |
+//! | `liburing` | liburing's functions that enter the kernel |
+//! | `table` | the rings of the program |
+//! | `taking` | a ring becomes ours |
+//! | `entering`, `waiting`, `keeping` | the work |
+//! | `registering` | io_uring_register(2) |
+//! | `hands` | what requests ask for |
+//! | `kernels`, `pages` | the kernel's ring, and memory of rings |
+//!
+//! # Invariants (cited by the `SAFETY` comments)
+//! - **Pages:** the mapping stays until the value is dropped, and is only reached as words and copied bytes.
+//! - **Layout:** liburing's `struct io_uring` is as its version 2 has it, which its soname promises.
+//!
+//! Lock order: a ring's inside, the states', the table, a ring's list of closed numbers.
+//!
+//! # Not here
+//! Rings that a fork has copied: in the child they say EOPNOTSUPP, and a sentence. Copies of a ring's number (dup). SQPOLL and
+//! IOPOLL, which the kernel refuses.
+
+mod entering;
+mod hands;
+mod keeping;
+mod kernels;
+mod liburing;
+mod pages;
+mod registering;
+mod syscalls;
+mod table;
+mod taking;
+mod waiting;
+
+pub use table::{become_a_child, close, go_on, has_any, note_closed, stop};
+
+/// Numbers of Linux (include/uapi/linux/io_uring.h).
+mod abi {
+    use std::ffi::c_uint;
+
+    pub const SETUP_IOPOLL: c_uint = 1;
+    pub const SETUP_SQPOLL: c_uint = 2;
+    pub const SETUP_R_DISABLED: c_uint = 1 << 6;
+    pub const SETUP_SUBMIT_ALL: c_uint = 1 << 7;
+    /// Entries and completions of other sizes.
+    pub const SETUP_WIDE: c_uint = 1 << 10 | 1 << 11;
+
+    pub const ENTER_GETEVENTS: c_uint = 1;
+    pub const ENTER_EXT_ARG: c_uint = 8;
+
+    pub const OFF_SQ_RING: i64 = 0;
+    pub const OFF_CQ_RING: i64 = 0x800_0000;
+    pub const OFF_SQES: i64 = 0x1000_0000;
+}
