@@ -373,6 +373,121 @@ static void sockets_accept_connect_send_and_receive(void) {
     ring_close(&r);
 }
 
+// A connection: who connects, and who accepted.
+static int pair_of(int ends[2]) {
+    struct sockaddr_in name;
+    int l = listener(&name);
+    ends[0] = socket(AF_INET, SOCK_STREAM, 0);
+    if (l < 0 || connect(ends[0], (void *)&name, sizeof name)) return -1;
+    ends[1] = accept(l, NULL, NULL);
+    close(l);
+    return ends[1] < 0 ? -1 : 0;
+}
+
+static void an_epoll_hears_of_a_socket(void) {
+    int s[2], set = epoll_create1(0);
+    char in[16];
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = 9};
+    CHECK(!pair_of(s) && !ring_open(&r, 8, 0, 0));
+    CHECK(!epoll_ctl(set, EPOLL_CTL_ADD, r.fd, &event));
+    for (int round = 0; round < 3; round++) {
+        ring_bytes(&r, IORING_OP_RECV, s[1], in, 16, round);
+        CHECK(ring_enter(&r, 1, 0) == 1);
+        CHECK(epoll_wait(set, &event, 1, 0) == 0);
+        CHECK(send(s[0], "heard", 5, 0) == 5);
+        CHECK(epoll_wait(set, &event, 1, 10000) == 1 && event.data.u32 == 9);
+        struct pollfd file = {.fd = r.fd, .events = POLLIN};
+        CHECK(poll(&file, 1, 10000) == 1);
+        CHECK(ring_ready(&r) == 1 && has(ring_take(&r), round, 5));
+        CHECK(epoll_wait(set, &event, 1, 0) == 0 && poll(&file, 1, 0) == 0);
+    }
+    close(s[0]), close(s[1]), close(set);
+    ring_close(&r);
+}
+
+static void an_eventfd_hears_of_a_socket(void) {
+    int s[2], counter = eventfd(0, EFD_NONBLOCK);
+    uint64_t count = 0;
+    char in[16];
+    CHECK(!pair_of(s) && !ring_open(&r, 8, 0, 0));
+    CHECK(!ring_register(&r, IORING_REGISTER_EVENTFD, &counter, 1));
+    ring_bytes(&r, IORING_OP_RECV, s[1], in, 16, 1);
+    CHECK(ring_enter(&r, 1, 0) == 1 && read(counter, &count, 8) == -1);
+    CHECK(send(s[0], "heard", 5, 0) == 5);
+    struct pollfd file = {.fd = counter, .events = POLLIN};
+    CHECK(poll(&file, 1, 10000) == 1 && read(counter, &count, 8) == 8 && count == 1);
+    CHECK(has(ring_take(&r), 1, 5));
+    close(s[0]), close(s[1]), close(counter);
+    ring_close(&r);
+}
+
+static void a_chain_goes_from_a_socket_to_a_file(void) {
+    int s[2], p[2];
+    char in[16] = "";
+    CHECK(!pair_of(s) && !pipe(p) && !ring_open(&r, 8, 0, 0));
+    ring_bytes(&r, IORING_OP_RECV, s[1], in, 4, 1)->flags = IOSQE_IO_LINK;
+    ring_bytes(&r, IORING_OP_WRITE, p[1], in, 4, 2)->flags = IOSQE_IO_LINK;
+    ring_bytes(&r, IORING_OP_SEND, s[1], in, 4, 3);
+    CHECK(ring_enter(&r, 3, 0) == 3 && !ring_ready(&r));
+    CHECK(send(s[0], "link", 4, 0) == 4);
+    for (int i = 1; i <= 3; i++) CHECK(has(ring_take(&r), i, 4));
+    char piped[4], back[4];
+    CHECK(read(p[0], piped, 4) == 4 && !memcmp(piped, "link", 4));
+    CHECK(recv(s[0], back, 4, 0) == 4 && !memcmp(back, "link", 4));
+    close(s[0]), close(s[1]), close(p[0]), close(p[1]);
+    ring_close(&r);
+}
+
+static void a_socket_into_lent_buffers(void) {
+    static char memory[4][16];
+    int s[2];
+    struct io_uring_buf_ring *lent =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct io_uring_buf_reg reg = {.ring_addr = (uintptr_t)lent, .ring_entries = 4, .bgid = 9};
+    CHECK(!pair_of(s) && !ring_open(&r, 8, 0, 0));
+    CHECK(!ring_register(&r, IORING_REGISTER_PBUF_RING, &reg, 1));
+    for (int i = 0; i < 4; i++) {
+        lent->bufs[i].addr = (uintptr_t)memory[i];
+        lent->bufs[i].len = 16;
+        lent->bufs[i].bid = i;
+    }
+    __atomic_store_n(&lent->tail, 4, __ATOMIC_RELEASE);
+    CHECK(!ring_register(&r, IORING_REGISTER_FILES, s, 2));
+    struct io_uring_sqe *sqe = ring_entry(&r, IORING_OP_RECV, 1, 1);
+    sqe->ioprio = IORING_RECV_MULTISHOT;
+    sqe->flags = IOSQE_BUFFER_SELECT | IOSQE_FIXED_FILE;
+    sqe->buf_group = 9;
+    CHECK(ring_enter(&r, 1, 0) == 1 && !ring_ready(&r));
+    for (int i = 0; i < 3; i++) {
+        CHECK(send(s[0], "lent!", 5, 0) == 5);
+        struct io_uring_cqe cqe = ring_take(&r);
+        CHECK(has(cqe, 1, 5) && cqe.flags & IORING_CQE_F_MORE && cqe.flags >> 16 == (unsigned)i);
+        CHECK(!memcmp(memory[i], "lent!", 5));
+    }
+    // The ring has the socket as long as it is registered.
+    close(s[1]);
+    CHECK(send(s[0], "last", 4, 0) == 4 && ring_take(&r).res == 4);
+    close(s[0]);
+    ring_close(&r);
+}
+
+static void a_request_on_a_socket_is_cancelled(void) {
+    int s[2];
+    char in[16];
+    CHECK(!pair_of(s) && !ring_open(&r, 8, 0, 0));
+    ring_bytes(&r, IORING_OP_RECV, s[1], in, 16, 1);
+    ring_entry(&r, IORING_OP_POLL_ADD, s[1], 2)->poll32_events = POLLIN;
+    ring_entry(&r, IORING_OP_ASYNC_CANCEL, -1, 3)->addr = 1;
+    CHECK(ring_enter(&r, 3, 2) == 3);
+    struct io_uring_cqe a = ring_take(&r), b = ring_take(&r), gone = a.user_data == 1 ? a : b;
+    CHECK(has(gone, 1, -ECANCELED) && (a.user_data == 3 ? a : b).res == 0 && !ring_ready(&r));
+    CHECK(send(s[0], "x", 1, 0) == 1);
+    a = ring_take(&r);
+    CHECK(a.user_data == 2 && a.res & POLLIN);
+    close(s[0]), close(s[1]);
+    ring_close(&r);
+}
+
 static void messages_go_through_the_ring(void) {
     int s[2];
     char in[16] = "";
@@ -548,6 +663,11 @@ int main(int argc, char **argv) {
     TEST(a_request_is_cancelled);
     TEST(registered_files_and_buffers_serve);
     TEST(sockets_accept_connect_send_and_receive);
+    TEST(an_epoll_hears_of_a_socket);
+    TEST(an_eventfd_hears_of_a_socket);
+    TEST(a_chain_goes_from_a_socket_to_a_file);
+    TEST(a_socket_into_lent_buffers);
+    TEST(a_request_on_a_socket_is_cancelled);
     TEST(messages_go_through_the_ring);
     TEST(one_accept_takes_many);
     TEST(lent_buffers_are_filled);

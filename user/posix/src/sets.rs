@@ -109,7 +109,6 @@ pub struct WatchSet {
 
 impl WatchSet {
     /// One without members.
-    #[expect(clippy::new_ret_no_self, reason = "it is shared from its beginning")]
     pub fn new() -> Arc<Self> {
         Arc::new(Self {
             set: Set::new(),

@@ -13,6 +13,7 @@ use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience;
 use crate::state::{self, Held};
+use crate::uring;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -24,8 +25,16 @@ fn is_ours(number: c_int) -> bool {
 
 /// Whether any is, after all that were inherited are used.
 fn has_ours(files: &[pollfd]) -> bool {
-    let ours = files.iter().filter(|file| whose(file.fd) == Whose::Socket);
-    ours.count() != 0
+    uring::before_wait();
+    let is_ours = |file: &&pollfd| match whose(file.fd) {
+        Whose::Socket => true,
+        Whose::Ring => {
+            uring::note_polled(file.fd);
+            false
+        }
+        _ => false,
+    };
+    files.iter().filter(is_ours).count() != 0
 }
 
 fn later(nanos: u64) -> Instant {

@@ -49,7 +49,6 @@ impl<M: SharedMemory> Ring<M> {
     }
 
     /// Posts its completion; returns what is linked to it, or `None` if it had ended before.
-    #[expect(clippy::type_complexity, reason = "the two that hang on it")]
     fn finish_alone(
         &mut self,
         world: &mut impl World,

@@ -13,6 +13,8 @@ use crate::errno::Errno;
 const OURS: u64 = 0x9e37_79b9 << 32;
 /// A cancellation that nobody waits for.
 const NOBODY: u64 = OURS | 0xffff_ffff;
+/// A request that does nothing, whose completion shows that there are some.
+pub const MARK: u64 = OURS | 0xffff_fffe;
 
 /// IORING_OP_* and IOSQE_FIXED_FILE.
 mod op {
@@ -97,7 +99,7 @@ impl<M: SharedMemory> Ring<M> {
         user_data: u64,
         (result, flags): (i32, u32),
     ) {
-        if user_data == NOBODY {
+        if matches!(user_data, NOBODY | MARK) {
             return;
         }
         let flags = CqeFlags::from_bits_retain(flags);

@@ -38,6 +38,7 @@ use std::collections::{BTreeSet, VecDeque};
 use ::uring::{CompletionQueue, Counted, Drain, Geometry, SubmissionQueue, offset};
 use base::{Instant, SharedMemory};
 
+pub use forward::MARK;
 pub use registered::{Place, Registered};
 pub use request::Slot;
 pub use submit::REQUESTS_MAX;

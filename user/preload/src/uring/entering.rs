@@ -13,6 +13,7 @@ use super::abi::{ENTER_EXT_ARG, ENTER_GETEVENTS};
 use super::hands::Hands;
 use super::kernels::KernelRing;
 use super::pages::Pages;
+use super::polling::Polled;
 use super::syscalls::raw_enter;
 use super::table::{self, Found};
 use super::{keeping, taking};
@@ -32,6 +33,8 @@ pub struct OwnRing {
     /// Counts those who entered.
     pub visits: AtomicUsize,
     pub is_over: AtomicBool,
+    /// What can be read when the kernel has completed something.
+    pub wait_for: AtomicI32,
     /// What is written to when something has completed; -1 for nothing.
     pub eventfd: AtomicI32,
     pub keeper: keeping::Keeper,
@@ -42,6 +45,7 @@ pub struct Inside {
     pub ring: Ring<Pages>,
     pub kernel: KernelRing,
     pub watched: Vec<Option<Arc<Open>>>,
+    pub polled: Option<Polled>,
 }
 
 /// How a wait ends.
@@ -63,6 +67,7 @@ impl OwnRing {
             waiters: AtomicUsize::new(0),
             visits: AtomicUsize::new(0),
             is_over: AtomicBool::new(false),
+            wait_for: AtomicI32::new(number),
             eventfd: AtomicI32::new(eventfd),
             keeper: keeping::Keeper::default(),
         })
@@ -81,6 +86,11 @@ impl OwnRing {
         inside
     }
 
+    /// The same, unless somebody has it.
+    pub fn try_lock(&self) -> Option<MutexGuard<'_, Inside>> {
+        self.inside.try_lock().ok()
+    }
+
     /// A number is closed; whether anybody waits.
     pub fn note_closed(&self, number: c_int) -> bool {
         let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
@@ -93,7 +103,10 @@ impl OwnRing {
     pub fn work(&self, inside: &mut Inside) {
         let before = inside.ring.posted();
         inside.work(&self.set);
-        if inside.ring.posted() != before {
+        let are_new = inside.ring.posted() != before;
+        inside.mark(are_new);
+        // The kernel may have completed something while the mark was made.
+        if are_new || inside.polled.is_some() && inside.has_completed() {
             self.announce();
         }
     }
@@ -158,6 +171,7 @@ impl OwnRing {
         inside
             .with(&self.set, |ring, hands| ring.registered.clear_files(hands))
             .ok();
+        Self::end_polling(&mut inside);
         drop(inside);
         self.wake();
         self.keeper.wake();
@@ -196,14 +210,20 @@ impl Inside {
             let now = state::now();
             self.with(set, |ring, hands| ring.work(hands, now));
             // What the kernel does at once is there when it was submitted.
-            if !self.kernel.submit() || !self.kernel.has_completed() {
+            if !self.kernel.submit() || !self.has_completed() {
                 return;
             }
         }
     }
 
     fn reap(&mut self, set: &Arc<WatchSet>) {
-        while let Some((name, result, flags)) = self.kernel.take() {
+        self.drain_bell();
+        while self.has_completed()
+            && let Some((name, result, flags)) = self.kernel.take()
+        {
+            if name == posix::uring::MARK {
+                self.note_mark_taken();
+            }
             self.with(set, |ring, hands| {
                 ring.note_completed(hands, name, (result, flags));
             });

@@ -109,16 +109,25 @@ impl KernelRing {
         has_submitted
     }
 
+    /// Completions that were not taken.
+    pub fn completed(&self) -> u32 {
+        self.rings.load(offset::CQ_TAIL).wrapping_sub(self.head)
+    }
+
+    /// Whether it has completions for which there was no room.
+    pub fn has_overflow(&self) -> bool {
+        self.rings.load(offset::SQ_FLAGS) & SqFlags::CQ_OVERFLOW.bits() != 0
+    }
+
     /// Whether it has completed anything that was not taken.
-    pub fn has_completed(&self) -> bool {
-        self.head != self.rings.load(offset::CQ_TAIL)
+    fn has_completed(&self) -> bool {
+        self.completed() != 0
     }
 
     /// Takes what it has completed: the name, the result, the flags.
     pub fn take(&mut self) -> Option<(u64, i32, u32)> {
         if !self.has_completed() {
-            let flags = self.rings.load(offset::SQ_FLAGS);
-            if flags & SqFlags::CQ_OVERFLOW.bits() == 0 {
+            if !self.has_overflow() {
                 return None;
             }
             // SAFETY: no memory is passed.

@@ -23,6 +23,7 @@
 //! | `table` | the rings of the program |
 //! | `taking` | a ring becomes ours |
 //! | `entering`, `waiting`, `keeping` | the work |
+//! | `polling` | numbers of rings in epoll sets and poll |
 //! | `registering` | io_uring_register(2) |
 //! | `hands` | what requests ask for |
 //! | `kernels`, `pages` | the kernel's ring, and memory of rings |
@@ -43,12 +44,14 @@ mod keeping;
 mod kernels;
 mod liburing;
 mod pages;
+mod polling;
 mod registering;
 mod syscalls;
 mod table;
 mod taking;
 mod waiting;
 
+pub use polling::{before_wait, note_polled};
 pub use table::{become_a_child, close, go_on, has_any, note_closed, stop};
 
 /// Numbers of Linux (include/uapi/linux/io_uring.h).

@@ -34,6 +34,8 @@ pub struct Known {
     /// What its program has registered there.
     pub registered: Registered,
     pub eventfd: Option<c_int>,
+    /// Somebody waits for its number.
+    pub is_polled: bool,
 }
 
 /// Whose a ring is.
@@ -86,6 +88,15 @@ pub fn find(number: c_int) -> Found {
             ..
         }) => Found::Parents,
         _ => Found::Kernels,
+    }
+}
+
+/// Does `act` with each ring of ours. It must not wait for a ring's lock.
+pub fn for_each(mut act: impl FnMut(&OwnRing)) {
+    for entry in lock().iter() {
+        if let Owner::Ours(ring) = &entry.owner {
+            act(ring);
+        }
     }
 }
 

@@ -9,7 +9,8 @@ use std::ffi::{CStr, c_int, c_uint};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::slice;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::SharedMemory;
 use posix::uring::Ring;
@@ -118,7 +119,12 @@ pub fn take(number: c_int) -> Found {
     if is_possible == Some(true) && Held::open().is_some() {
         let taken = table::with_known(number, |known| exchange(number, known));
         match taken {
-            Some(Ok(ring)) => table::give(number, &ring),
+            Some(Ok((ring, is_polled))) => {
+                table::give(number, &ring);
+                if is_polled {
+                    ring.set_polled();
+                }
+            }
             Some(Err(error)) => {
                 eprintln!("libsietch: a ring of io_uring stays the kernel's: {error}");
             }
@@ -128,7 +134,7 @@ pub fn take(number: c_int) -> Found {
     table::find(number)
 }
 
-fn exchange(number: c_int, known: &mut Known) -> io::Result<std::sync::Arc<OwnRing>> {
+fn exchange(number: c_int, known: &mut Known) -> io::Result<(Arc<OwnRing>, bool)> {
     let view = View::of(known).ok_or(io::ErrorKind::InvalidInput)?;
     let geometry = view.geometry;
     let mut kernel = KernelRing::of(number, geometry)?;
@@ -164,8 +170,13 @@ fn exchange(number: c_int, known: &mut Known) -> io::Result<std::sync::Arc<OwnRi
         ring,
         kernel,
         watched: Vec::new(),
+        polled: None,
     };
-    Ok(OwnRing::new(number, inside, eventfd.unwrap_or(-1)))
+    let ring = OwnRing::new(number, inside, eventfd.unwrap_or(-1));
+    if eventfd.is_some() {
+        ring.keeper.is_prompt.store(true, Ordering::Release);
+    }
+    Ok((ring, known.is_polled))
 }
 
 fn make_memory(bytes: usize) -> io::Result<OwnedFd> {

@@ -19,6 +19,8 @@ pub struct Look {
     /// Completions in the ring.
     pub ready: u32,
     pub has_overflow: bool,
+    /// Completions so far.
+    posted: u32,
     /// When the next timeout ends.
     deadline: Option<Instant>,
     /// [`OwnRing::changes`] before it.
@@ -42,6 +44,7 @@ impl OwnRing {
         let look = Look {
             ready,
             has_overflow: inside.ring.has_overflow(),
+            posted: inside.ring.posted(),
             deadline: inside.ring.next_deadline(),
             changes,
         };
@@ -74,7 +77,7 @@ impl OwnRing {
     ///
     /// Errors: `BUSY` if some find no room; `INTERRUPTED`, `TIME_IS_UP`.
     pub fn wait(self: &Arc<Self>, patience: &Patience) -> Result<()> {
-        let mut was_interrupted = false;
+        let mut interrupted_at = None;
         loop {
             let look = self.look();
             if look.ready >= patience.least {
@@ -83,7 +86,8 @@ impl OwnRing {
             if look.has_overflow {
                 return Err(Errno::BUSY);
             }
-            if was_interrupted {
+            // The kernel interrupts a wait for what the thread has under way there, too.
+            if interrupted_at.take() == Some(look.posted) {
                 return Err(Errno::INTERRUPTED);
             }
             if patience.until.is_some_and(|until| until <= state::now()) {
@@ -93,7 +97,7 @@ impl OwnRing {
                 return Err(Errno::BAD_NUMBER);
             }
             match self.sleep(&look, patience) {
-                Err(Errno::INTERRUPTED) => was_interrupted = true,
+                Err(Errno::INTERRUPTED) => interrupted_at = Some(look.posted),
                 slept => slept?,
             }
         }
@@ -104,7 +108,7 @@ impl OwnRing {
     /// Errors: `INTERRUPTED`, `TOO_MANY`.
     pub fn sleep(&self, look: &Look, patience: &Patience) -> Result<()> {
         let until = patience.until.into_iter().chain(look.deadline).min();
-        let mut files = [readable(self.number)];
+        let mut files = [readable(self.wait_for.load(Ordering::Acquire))];
         let Ok(held) = Held::wait() else {
             let soon = Some(SOON_NANOS);
             return poll_files(&mut files, soon, patience.mask).map(drop);
