@@ -43,7 +43,7 @@ fn prepare(disk: &str) -> String {
     format!(
         "set -e; say() {{ echo \"$*\" > /dev/vsa/control; }}
 say format {disk}; say create {disk} 0 262144 split; say create {disk} 0 65536 left
-say resize split 278528; say create {disk} 0 65536 right; say resize split 540672
+say resize 278528 split; say create {disk} 0 65536 right; say resize 540672 split
 for name in left right; do head -c 65536 /dev/zero | tr '\\0' n > /dev/vsa/$name; sync /dev/vsa/$name; done"
     )
 }
