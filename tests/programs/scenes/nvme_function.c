@@ -237,6 +237,16 @@ static void forge(void) {
         fill((uint32_t *)page_of(&own, DATA) + place * WORDS, &detach, (uint16_t)place);
 }
 
+// Whether blocks of our namespace, as many as a page has, are zeroes.
+static int are_zeroes_at(uint64_t first) {
+    uint8_t *data = page_of(&own, DATA);
+    memset(data, 0xff, PAGE);
+    if (transfer_at(&own, 0, OURS, first, BLOCKS, page_at(DATA)) != 0) return 0;
+    for (unsigned at = 0; at < PAGE; at++)
+        if (data[at] != 0) return 0;
+    return 1;
+}
+
 static void ring_the_kernels(void) {
     for (uint32_t tail = 1; tail <= 40; tail++) ring(&own, 0, tail % 33);
     ring(&own, 0, 0xffff);
@@ -244,17 +254,13 @@ static void ring_the_kernels(void) {
 }
 
 static void the_kernels_commands_are_not_forged(void) {
-    int told = eventfd(0, EFD_NONBLOCK);
-    CHECK(lead(&own.vfio, VFIO_PCI_ERR_IRQ_INDEX, 0, told) == 0);
     forge();
     CHECK(transfer_at(&own, 1, OURS, 4096, BLOCKS, page_at(DATA)) == 0);
-    // The controller does not say so; the IOMMU does, and the commands are not there.
+    // Neither the controller nor QEMU's IOMMU says so where a page may be read; but the commands are not there.
     transfer_at(&own, 0, OURS, 4096, BLOCKS, KERNEL_SQ);
-    CHECK(counted(told, 5000) != 0);
-    CHECK(transfer_at(&own, 1, OURS, 4104, 4, KERNEL_SQ) == 0);
-    CHECK(transfer_at(&own, 0, OURS, 4104, 4, page_at(DATA)) == 0);
-    for (unsigned at = 0; at < 4 * 512; at++) CHECK(((uint8_t *)page_of(&own, DATA))[at] == 0);
     ring_the_kernels();
+    CHECK(transfer_at(&own, 1, OURS, 4104, BLOCKS, KERNEL_SQ) == 0);
+    CHECK(are_zeroes_at(4104));
     // Completions instead of data.
     uint32_t shape = (RING - 1) << 16 | 1;
     CHECK(nvme_start(&own));
@@ -264,13 +270,11 @@ static void the_kernels_commands_are_not_forged(void) {
     CHECK(admin(&own, (struct command){.opcode = 1, .prp1 = page_at(IO_SQ), .words = {shape, 1 << 16 | 1}}) == 0);
     own.tail = own.head = 0;
     submit(&own, &(struct command){.opcode = 0, .nsid = OURS});
-    CHECK(counted(told, 5000) != 0);
+    wait_ms(50);
     ring_the_kernels();
     CHECK(map_dma(&own.vfio, page_of(&own, DATA), KERNEL_SQ, PAGE) == -1 && errno == EINVAL);
     CHECK(map_dma(&own.vfio, page_of(&own, DATA), KERNEL_SQ - PAGE, 2 * PAGE) == -1);
     CHECK(unmap_dma(&own.vfio, KERNEL_SQ, 2 * PAGE) <= 0);
-    CHECK(lead(&own.vfio, VFIO_PCI_ERR_IRQ_INDEX, 0, -1) == 0);
-    close(told);
     CHECK(nvme_start(&own) && moves(&own, OURS, 6));
 }
 
@@ -326,6 +330,9 @@ static void ones_that_are_killed_leave_a_clean_function(void) {
         if (child == 0) {
             struct nvme nvme;
             if (nvme_open(&nvme, own_name) != 0 || !nvme_start(&nvme)) _exit(1);
+            // Every other one in the middle of what the kernel does for it, the others with reads under way.
+            if (round % 2 && write(pipes[1], "k", 1) != 1) _exit(1);
+            while (round % 2) nvme_start(&nvme);
             struct command read = {.opcode = 2, .nsid = OURS, .prp1 = page_at(DATA), .prp2 = page_at(LIST)};
             uint64_t *list = page_of(&nvme, LIST);
             for (int page = 0; page < 55; page++) list[page] = page_at(DATA + 1 + page % 50);
@@ -334,12 +341,11 @@ static void ones_that_are_killed_leave_a_clean_function(void) {
                 submit(&nvme, &read);
                 if (count == round && write(pipes[1], "k", 1) != 1) _exit(1);
             }
-            // Every other one in the middle of what the kernel does for it.
-            while (round % 2) nvme_start(&nvme);
             for (;;) pause();
         }
         close(pipes[1]);
         CHECK(read(pipes[0], &byte, 1) == 1);
+        if (round % 2) wait_ms(3 * round);
         kill(child, SIGKILL);
         CHECK(waitpid(child, NULL, 0) == child);
         close(pipes[0]);
