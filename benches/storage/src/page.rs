@@ -73,7 +73,8 @@ pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
         `fio`'s, of 4 KiB, random, with O_DIRECT, of the disk itself; of depth 32 eight are handed over by one call and\n\
         eight taken by one. A transaction of SQLite inserts 100 bytes by its shell, a SET comes from `redis-benchmark` on\n\
         the host. Images lie in the host's memory with `cache=unsafe`, so a flush costs the host nothing. What programs\n\
-        execute themselves is left out. `--functions` lists the functions of the kernel behind a row.\n\n\
+        execute themselves is left out. `--functions` lists the functions of the kernel behind a row. What a program's own queue costs, by\n\
+        `--owned`, stands in [vsa.md](vsa.md).\n\n\
         {counts}\
         ## Rates\n\n\
         In {rounds} alternating rounds, by the clock of a host that did other work meanwhile: the spread shows how much. `unsafe`: the\n\
