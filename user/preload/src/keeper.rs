@@ -131,7 +131,8 @@ fn look_until_quiet(place: u8, revocation: c_int, mut turns: u64) -> bool {
         }
         host.watch(true);
         let now = state::now();
-        let turns_since = host.turns() - turns;
+        // A further host that was opened anew has had fewer.
+        let turns_since = host.turns().saturating_sub(turns);
         let is_attended = bells.are_out() && turns_since < FEW_TURNS;
         let is_still = turns_since == 0 || is_attended;
         let is_due = host.next_deadline(now).is_some_and(|due| due <= now);
