@@ -395,9 +395,9 @@ static void an_epoll_hears_of_a_socket(void) {
         CHECK(ring_enter(&r, 1, 0) == 1);
         CHECK(epoll_wait(set, &event, 1, 0) == 0);
         CHECK(send(s[0], "heard", 5, 0) == 5);
-        CHECK(epoll_wait(set, &event, 1, 10000) == 1 && event.data.u32 == 9);
+        CHECK(TEMP_FAILURE_RETRY(epoll_wait(set, &event, 1, 10000)) == 1 && event.data.u32 == 9);
         struct pollfd file = {.fd = r.fd, .events = POLLIN};
-        CHECK(poll(&file, 1, 10000) == 1);
+        CHECK(TEMP_FAILURE_RETRY(poll(&file, 1, 10000)) == 1);
         CHECK(ring_ready(&r) == 1 && has(ring_take(&r), round, 5));
         CHECK(epoll_wait(set, &event, 1, 0) == 0 && poll(&file, 1, 0) == 0);
     }
@@ -415,7 +415,8 @@ static void an_eventfd_hears_of_a_socket(void) {
     CHECK(ring_enter(&r, 1, 0) == 1 && read(counter, &count, 8) == -1);
     CHECK(send(s[0], "heard", 5, 0) == 5);
     struct pollfd file = {.fd = counter, .events = POLLIN};
-    CHECK(poll(&file, 1, 10000) == 1 && read(counter, &count, 8) == 8 && count == 1);
+    CHECK(TEMP_FAILURE_RETRY(poll(&file, 1, 10000)) == 1);
+    CHECK(read(counter, &count, 8) == 8 && count == 1);
     CHECK(has(ring_take(&r), 1, 5));
     close(s[0]), close(s[1]), close(counter);
     ring_close(&r);

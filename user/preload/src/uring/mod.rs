@@ -19,7 +19,7 @@
 //! | module | what |
 //! |---|---|
 //! | `syscalls` | `syscall` and `mmap` in front of those of the C library |
-//! | `liburing` | liburing's functions that enter the kernel |
+//! | `liburing`, `layout` | liburing's functions that enter the kernel, and its memory of a ring |
 //! | `table` | the rings of the program |
 //! | `taking` | a ring becomes ours |
 //! | `entering`, `waiting`, `keeping` | the work |
@@ -42,6 +42,7 @@ mod entering;
 mod hands;
 mod keeping;
 mod kernels;
+mod layout;
 mod liburing;
 mod pages;
 mod polling;
@@ -58,12 +59,10 @@ pub use table::{become_a_child, close, go_on, has_any, note_closed, stop};
 mod abi {
     use std::ffi::c_uint;
 
-    pub const SETUP_IOPOLL: c_uint = 1;
-    pub const SETUP_SQPOLL: c_uint = 2;
     pub const SETUP_R_DISABLED: c_uint = 1 << 6;
     pub const SETUP_SUBMIT_ALL: c_uint = 1 << 7;
-    /// Entries and completions of other sizes.
-    pub const SETUP_WIDE: c_uint = 1 << 10 | 1 << 11;
+    /// CQSIZE, CLAMP, SUBMIT_ALL, COOP_TASKRUN, TASKRUN_FLAG, SINGLE_ISSUER: what the kernel's rings may be, and ours are.
+    pub const SETUP_KNOWN: c_uint = 1 << 3 | 1 << 4 | SETUP_SUBMIT_ALL | 1 << 8 | 1 << 9 | 1 << 12;
 
     pub const ENTER_GETEVENTS: c_uint = 1;
     pub const ENTER_EXT_ARG: c_uint = 8;

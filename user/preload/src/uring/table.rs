@@ -237,7 +237,5 @@ pub fn complain_of_parent() {
 
 /// Whether a ring of these flags can become ours.
 pub fn may_be_ours(flags: u32) -> bool {
-    const NOT: u32 =
-        abi::SETUP_IOPOLL | abi::SETUP_SQPOLL | abi::SETUP_R_DISABLED | abi::SETUP_WIDE;
-    flags & NOT == 0
+    flags & !abi::SETUP_KNOWN == 0
 }
