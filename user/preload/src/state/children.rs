@@ -43,6 +43,11 @@ impl Loan {
         self.numbers.contains(&number.cast_unsigned())
     }
 
+    fn is_handed_over(&self) -> bool {
+        let number = self.numbers.first();
+        number.is_some_and(|number| is_handed_over(number.cast_signed()))
+    }
+
     fn set(&self, whose: Whose) {
         set_all(&self.numbers, whose);
     }
@@ -313,6 +318,8 @@ impl State {
                     self.lend(lent);
                 }
             }
+            // Who had it has handed it over to the kernel's stack meanwhile.
+            Err(_) if loan.is_handed_over() => loan.set(Whose::Kernel),
             Err(error) => {
                 loan.set(Whose::Parent);
                 let why = io::Error::from_raw_os_error(error.number());

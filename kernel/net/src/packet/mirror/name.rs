@@ -2,6 +2,7 @@
 //! (systemd.net-naming-scheme(7)).
 
 use alloc::format;
+use alloc::string::String;
 
 use vfs::socket::InterfaceName;
 
@@ -22,11 +23,11 @@ pub(super) fn of_place(place: &str) -> Option<InterfaceName> {
         return None;
     }
     let domain = match domain {
-        0 => format!(""),
+        0 => String::new(),
         further => format!("P{further}"),
     };
     let function = match function {
-        0 => format!(""),
+        0 => String::new(),
         further => format!("f{further}"),
     };
     InterfaceName::new(&format!("en{domain}p{bus}s{device}{function}"))
