@@ -8,8 +8,8 @@ use crate::answer;
 use crate::logged;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
+use crate::ring_hooks;
 use crate::state::{self, Held};
-use crate::uring;
 
 /// Bytes that wait, and that the peer has not acknowledged (include/uapi/asm-generic/ioctls.h).
 const FIONREAD: c_ulong = 0x541b;
@@ -27,7 +27,7 @@ pub extern "C" fn close(number: c_int) -> c_int {
         Whose::Library => return answer::number(Err(Errno::BAD_NUMBER)),
         Whose::LogFile => logged::close(number),
         Whose::Socket | Whose::Set | Whose::Inherited | Whose::Parent => state::release(number),
-        Whose::Ring => uring::close(number),
+        Whose::Ring => ring_hooks::close(number),
     }
     // SAFETY: the number is the program's.
     unsafe { next::close.get()(number) }

@@ -41,10 +41,10 @@ use std::time::Duration;
 use crate::config;
 use crate::next;
 use crate::patience::Polling;
+use crate::ring_hooks;
 use crate::shards;
 use crate::state::{self, Held, State};
 use crate::successor::{Successor, sietch_successor_1};
-use crate::uring;
 
 /// How long peers that have begun to connect have for it, and how often it is looked. Newer peers wait as long, and would ask
 /// again after a second (RFC 6298 2.1).
@@ -66,7 +66,7 @@ struct Newer {
 /// Errors: why not, as a sentence; the program goes on with this one then.
 pub fn exchange(path: &str) -> Result<String, String> {
     let newer = load(path)?;
-    if uring::has_any() {
+    if ring_hooks::has_any() {
         return Err("the program has rings of io_uring with its sockets".into());
     }
     look_at_link(&mut state::lock())?;

@@ -11,9 +11,9 @@ use std::ffi::c_int;
 use crate::exit;
 use crate::logged;
 use crate::next;
+use crate::ring_hooks::{self, Hooks};
 use crate::shards::{self, Stopped};
 use crate::state;
-use crate::uring;
 
 thread_local! {
     /// Held by who forks, so that the child finds the state whole.
@@ -30,17 +30,24 @@ extern "C" fn register() {
     unsafe { libc::pthread_atfork(Some(prepare), Some(resume), Some(begin)) };
 }
 
+/// Rings of io_uring hear of it, if there are any.
+fn tell_rings(what: impl Fn(&Hooks) -> fn()) {
+    if let Some(hooks) = ring_hooks::get() {
+        what(hooks)();
+    }
+}
+
 unsafe extern "C" fn prepare() {
     let mut stopped = shards::stop();
     stopped.states[0].prepare_for_child();
     FORKING.set(Some(stopped));
-    uring::stop();
+    tell_rings(|hooks| hooks.stop);
     logged::stop();
 }
 
 unsafe extern "C" fn resume() {
     logged::go_on();
-    uring::go_on();
+    tell_rings(|hooks| hooks.go_on);
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].go_on_beside_child();
     }
@@ -48,7 +55,7 @@ unsafe extern "C" fn resume() {
 
 unsafe extern "C" fn begin() {
     logged::become_a_child();
-    uring::become_a_child();
+    tell_rings(|hooks| hooks.become_a_child);
     if let Some(mut stopped) = FORKING.take() {
         stopped.states[0].become_a_child();
         stopped.forget_further();

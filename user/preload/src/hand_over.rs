@@ -36,6 +36,7 @@ use crate::kernel_address;
 use crate::next;
 use crate::numbers::{self, Whose, whose};
 use crate::repair;
+use crate::ring_hooks;
 use crate::shards::{self, Stopped};
 use crate::state::{self, Port};
 
@@ -199,6 +200,8 @@ fn finish(stopped: &mut Stopped, (open, all): Socket<'_>, passed: Passed) -> Res
     }
     for number in all {
         numbers::set(number.cast_signed(), Whose::Kernel);
+        // Who waits is woken below.
+        ring_hooks::note_moved(number.cast_signed());
     }
     stopped
         .states

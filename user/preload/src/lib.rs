@@ -18,7 +18,7 @@
 //! | `passing` | sockets that a program passes to another |
 //! | `hand_over`, `repair`, `kernel_address` | sockets that go over to the kernel's stack |
 //! | `transfer` | bytes as their flags say |
-//! | `uring` | rings of io_uring |
+//! | `uring`, `ring_hooks` | rings of io_uring, and what they hear of numbers |
 //! | `next` | those of the C library behind them |
 //! | `memory` | what programs point to |
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
@@ -82,6 +82,7 @@ mod patience;
 mod polls;
 mod reading;
 mod repair;
+mod ring_hooks;
 mod seen;
 mod sets;
 mod shards;

@@ -12,8 +12,8 @@ use crate::answer;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience;
+use crate::ring_hooks;
 use crate::state::{self, Held};
-use crate::uring;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -25,11 +25,11 @@ fn is_ours(number: c_int) -> bool {
 
 /// Whether any is, after all that were inherited are used.
 fn has_ours(files: &[pollfd]) -> bool {
-    uring::before_wait();
+    ring_hooks::before_wait();
     let is_ours = |file: &&pollfd| match whose(file.fd) {
         Whose::Socket => true,
         Whose::Ring => {
-            uring::note_polled(file.fd);
+            ring_hooks::note_polled(file.fd);
             false
         }
         _ => false,

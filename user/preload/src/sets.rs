@@ -14,9 +14,9 @@ use crate::answer;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience::{self, readable};
+use crate::ring_hooks;
 use crate::shards;
 use crate::state::Held;
-use crate::uring;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn epoll_ctl(
     event: *mut epoll_event,
 ) -> c_int {
     if whose(number) != Whose::Socket {
-        uring::note_polled(number);
+        ring_hooks::note_polled(number);
         // SAFETY: **Caller**.
         return unsafe { next::epoll_ctl.get()(set, operation, number, event) };
     }
@@ -159,7 +159,7 @@ pub unsafe extern "C" fn epoll_pwait(
     timeout_ms: c_int,
     mask: *const sigset_t,
 ) -> c_int {
-    uring::before_wait();
+    ring_hooks::before_wait();
     let room = usize::try_from(most).unwrap_or(0);
     if seen(set) != Whose::Set || room == 0 || events.is_null() {
         // SAFETY: **Caller**.

@@ -12,6 +12,7 @@ use crate::memory::{self, Name};
 use crate::next;
 use crate::numbers::{self, Whose};
 use crate::patience::{Way, patiently};
+use crate::ring_hooks;
 use crate::shards;
 use crate::state::Held;
 
@@ -67,6 +68,9 @@ fn leave_to_kernel(number: c_int, is_elsewhere: impl FnOnce(&mut Held) -> bool) 
     }
     held.host().give_up(number.cast_unsigned())?;
     numbers::set(number, Whose::Kernel);
+    if ring_hooks::note_moved(number) {
+        held.parts().1.ring();
+    }
     Ok(true)
 }
 

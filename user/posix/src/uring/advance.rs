@@ -158,6 +158,18 @@ impl<M: SharedMemory> Ring<M> {
         }
     }
 
+    /// A number has become the kernel's: what waits for it asks anew whose it is.
+    pub fn note_moved(&mut self, world: &mut impl World, number: i32) {
+        world.forget(number);
+        self.watched.set_watched(number, false);
+        while let Some(slot) = self.watched.pop(number, &mut self.requests) {
+            if let Some(request) = self.requests.get_mut(slot) {
+                request.target = None;
+            }
+            self.wake(slot);
+        }
+    }
+
     /// It is to end; whether this is why.
     pub(super) fn end(&mut self, slot: Slot, why: Ending) -> bool {
         let Some(request) = self.requests.get_mut(slot) else {

@@ -41,6 +41,20 @@ fn a_chain_goes_from_ours_to_the_kernel_and_back() {
 }
 
 #[test]
+fn what_waits_for_a_socket_that_becomes_the_kernels_goes_on_there() {
+    let mut program = Program::new(8);
+    program.give(entry(RECV, 3, 1));
+    program.enter();
+    program.world.handed_over.push(3);
+    program.ring.note_moved(&mut program.world, 3);
+    program.work();
+    assert_eq!(program.world.forwarded.len(), 1);
+    program.complete(0, 9, 0);
+    assert_eq!(program.take(), [(1, 9, 0)]);
+    assert!(program.world.watched.is_empty());
+}
+
+#[test]
 fn what_the_kernel_completes_several_times_is_carried_over_each_time() {
     let mut program = Program::new(8);
     program.give(Sqe {

@@ -50,6 +50,8 @@ pub struct Sockets {
     /// Entries that the kernel got.
     pub forwarded: Vec<Sqe>,
     pub closed: Vec<i32>,
+    /// Numbers of ours that have become the kernel's.
+    pub handed_over: Vec<i32>,
     pub tail: u16,
     pub now: u64,
 }
@@ -72,7 +74,8 @@ impl Memory for Sockets {
 
 impl World for Sockets {
     fn target(&mut self, number: i32) -> Result<Target> {
-        Ok(match number < KERNELS {
+        let is_ours = number < KERNELS && !self.handed_over.contains(&number);
+        Ok(match is_ours {
             true => Target::Own(number),
             false => Target::Kernel(number),
         })

@@ -16,7 +16,7 @@ use crate::claims::{Channel, Kind, Message};
 use crate::inherited::is_handed_over;
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own};
-use crate::{claiming, config, seen, uring};
+use crate::{claiming, config, ring_hooks, seen};
 
 /// A connection of another process's that is ours if we use it.
 pub struct Loan {
@@ -212,7 +212,7 @@ impl State {
                 if let Some(host) = self.host() {
                     host.close(number.cast_unsigned());
                 }
-                if uring::note_closed(number) {
+                if ring_hooks::note_closed(number) {
                     self.bells.ring();
                 }
             }

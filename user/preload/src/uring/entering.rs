@@ -25,8 +25,8 @@ pub struct OwnRing {
     inside: Mutex<Inside>,
     /// The sockets that its requests wait for.
     pub set: Arc<WatchSet>,
-    /// Numbers that were closed since anybody worked.
-    closed: Mutex<Vec<c_int>>,
+    /// What has become of numbers of ours since anybody worked.
+    lost: Mutex<Vec<(c_int, Loss)>>,
     /// Counts all that who waits has to look at.
     pub changes: AtomicUsize,
     pub waiters: AtomicUsize,
@@ -48,6 +48,15 @@ pub struct Inside {
     pub polled: Option<Polled>,
 }
 
+/// How a number of ours is lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Loss {
+    /// It is closed.
+    Closed,
+    /// Its socket has become the kernel's.
+    Moved,
+}
+
 /// How a wait ends.
 pub struct Patience {
     pub least: u32,
@@ -62,7 +71,7 @@ impl OwnRing {
             number,
             inside: Mutex::new(inside),
             set: WatchSet::new(),
-            closed: Mutex::default(),
+            lost: Mutex::default(),
             changes: AtomicUsize::new(0),
             waiters: AtomicUsize::new(0),
             visits: AtomicUsize::new(0),
@@ -73,15 +82,18 @@ impl OwnRing {
         })
     }
 
-    /// Its lock, with all that was closed taken note of.
+    /// Its lock, with all that was lost taken note of.
     pub fn lock(&self) -> MutexGuard<'_, Inside> {
         let mut inside = self.inside.lock().unwrap_or_else(PoisonError::into_inner);
-        let closed = {
-            let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *closed)
+        let lost = {
+            let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *lost)
         };
-        for number in closed {
-            inside.with(&self.set, |ring, hands| ring.note_closed(hands, number));
+        for (number, loss) in lost {
+            inside.with(&self.set, |ring, hands| match loss {
+                Loss::Closed => ring.note_closed(hands, number),
+                Loss::Moved => ring.note_moved(hands, number),
+            });
         }
         inside
     }
@@ -91,10 +103,10 @@ impl OwnRing {
         self.inside.try_lock().ok()
     }
 
-    /// A number is closed; whether anybody waits.
-    pub fn note_closed(&self, number: c_int) -> bool {
-        let mut closed = self.closed.lock().unwrap_or_else(PoisonError::into_inner);
-        closed.push(number);
+    /// A number is ours no longer; whether anybody waits.
+    pub fn note_lost(&self, number: c_int, loss: Loss) -> bool {
+        let mut lost = self.lost.lock().unwrap_or_else(PoisonError::into_inner);
+        lost.push((number, loss));
         self.changes.fetch_add(1, Ordering::AcqRel);
         self.waiters.load(Ordering::Acquire) != 0
     }

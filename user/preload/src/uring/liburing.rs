@@ -328,7 +328,7 @@ pub unsafe extern "C" fn io_uring_queue_exit(at: At) {
     // SAFETY: **Caller**.
     let number = unsafe { (*at).number };
     if numbers::seen(number) == Whose::Ring {
-        super::close(number);
+        table::close(number);
     }
     // SAFETY: **Caller**.
     unsafe { next::io_uring_queue_exit.get()(at.cast()) }

@@ -32,7 +32,7 @@
 //! - **Pages:** the mapping stays until the value is dropped, and is only reached as words and copied bytes.
 //! - **Layout:** liburing's `struct io_uring` is as its version 2 has it, which its soname promises.
 //!
-//! Lock order: a ring's inside, the states', the table, a ring's list of closed numbers.
+//! Lock order: a ring's inside, the states', the table, a ring's list of numbers that were lost.
 //!
 //! # Not here
 //! Rings that a fork has copied: in the child they say EOPNOTSUPP, and a sentence. Copies of a ring's number (dup). SQPOLL and
@@ -51,9 +51,6 @@ mod syscalls;
 mod table;
 mod taking;
 mod waiting;
-
-pub use polling::{before_wait, note_polled};
-pub use table::{become_a_child, close, go_on, has_any, note_closed, stop};
 
 /// Numbers of Linux (include/uapi/linux/io_uring.h).
 mod abi {

@@ -9,10 +9,11 @@ use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError};
 use posix::uring::Registered;
 use uring::Geometry;
 
-use super::abi;
-use super::entering::OwnRing;
+use super::entering::{Loss, OwnRing};
+use super::{abi, polling};
 use crate::config;
 use crate::numbers::{self, Whose};
+use crate::ring_hooks::{self, Hooks};
 
 /// Where a ring's memory lies in the program, and how much of it there is.
 #[derive(Clone, Copy, Debug)]
@@ -110,8 +111,24 @@ pub fn with_known<R>(number: c_int, act: impl FnOnce(&mut Known) -> R) -> Option
     }
 }
 
+/// What rings hear of numbers.
+fn hooks() -> Hooks {
+    Hooks {
+        close,
+        note_closed,
+        note_moved,
+        note_polled: polling::note_polled,
+        before_wait: polling::before_wait,
+        has_any,
+        stop,
+        go_on,
+        become_a_child,
+    }
+}
+
 /// A ring of the kernel's is known from now on, if it was not.
 pub fn know(number: c_int, flags: u32, geometry: Option<Geometry>) {
+    ring_hooks::serve_by(hooks());
     let mut table = lock();
     if numbers::seen(number) == Whose::Ring && table.iter().any(|one| one.number == number) {
         return;
@@ -183,6 +200,15 @@ pub fn close(number: c_int) {
 
 /// A number of ours is closed: requests of all rings hear of it. Whether anybody waits who has to be woken.
 pub fn note_closed(number: c_int) -> bool {
+    note_lost(number, Loss::Closed)
+}
+
+/// The same where its socket has become the kernel's.
+pub fn note_moved(number: c_int) -> bool {
+    note_lost(number, Loss::Moved)
+}
+
+fn note_lost(number: c_int, loss: Loss) -> bool {
     if !has_any() {
         return false;
     }
@@ -193,7 +219,7 @@ pub fn note_closed(number: c_int) -> bool {
     });
     // All of them are told.
     rings.fold(false, |is_awaited, ring| {
-        ring.note_closed(number) | is_awaited
+        ring.note_lost(number, loss) | is_awaited
     })
 }
 
