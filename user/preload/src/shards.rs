@@ -19,7 +19,6 @@
 //! Lock order: this module's, then the states'.
 
 use std::ffi::c_int;
-use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -29,7 +28,7 @@ use posix::{Open, Result, WatchSet};
 use crate::config;
 use crate::numbers::{self, Whose};
 use crate::patience::Polling;
-use crate::state::{self, Held, PLACES, State, lock_at};
+use crate::state::{self, Held, PLACES, State, current_thread, lock_at};
 
 /// Threads that are remembered; further ones get a home for each set.
 const THREADS_MAX: usize = 64;
@@ -52,16 +51,6 @@ static ACCEPTOR: AtomicUsize = AtomicUsize::new(0);
 
 fn lock() -> MutexGuard<'static, Homes> {
     HOMES.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-thread_local! {
-    static MARK: u8 = const { 0 };
-}
-
-/// A number of the calling thread's, as long as it lives.
-#[inline]
-pub fn current_thread() -> usize {
-    MARK.with(|mark| ptr::from_ref(mark).addr())
 }
 
 /// The calling thread accepts connections.

@@ -13,6 +13,7 @@ use std::ffi::c_int;
 use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -23,7 +24,6 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
-use crate::shards::current_thread;
 use crate::{config, keeper, seen};
 use children::Forking;
 pub use children::{LEND, Lent, Loan, RETURN, claim_back, claim_while_we_may, release};
@@ -140,6 +140,16 @@ static STATES: [Mutex<State>; PLACES] = [const { Mutex::new(State::new()) }; PLA
 
 /// The thread that has locked each last, which may have it still. It is written with the lock.
 static LOCKED_BY: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
+
+thread_local! {
+    static MARK: u8 = const { 0 };
+}
+
+/// A number of the calling thread's, as long as it lives.
+#[inline]
+pub fn current_thread() -> usize {
+    MARK.with(|mark| ptr::from_ref(mark).addr())
+}
 
 /// What listens to operators, given before `main`.
 pub static CONTROL: OnceLock<fn() -> Option<OwnedFd>> = OnceLock::new();
