@@ -86,6 +86,7 @@ while True:
         peer.setblocking(True)
     passed = {b"l": server, b"u": told}.get(way, peer)
     socket.send_fds(ours, [way], [passed.fileno()])
+    print("passed", way.decode(), flush=True)
     if way == b"l":
         echo(peer)
         ours.close()
@@ -153,11 +154,22 @@ fn passes_an_ended_one(shell: &mut Operator) -> Result<(), String> {
     if peer.rest()? != [b'x'; 1000] {
         return Err("what was sent before is lost".into());
     }
+    // One that is over at both ends cannot be passed.
+    says(shell, "passed h")?;
     peer.say(&bytes(70_000))?;
     peer.shut()?;
-    shell
-        .ask("for i in $(seq 100); do grep -q 'counted 70000' /tmp/said && break; sleep 0.1; done; grep counted /tmp/said")
-        .map(drop)
+    says(shell, "counted 70000")
+}
+
+/// Waits until the program has said so.
+fn says(shell: &mut Operator, what: &str) -> Result<(), String> {
+    let waits = format!(
+        "for i in $(seq 100); do grep -q '{what}' /tmp/said && break; sleep 0.1; done; grep '{what}' /tmp/said; echo"
+    );
+    match shell.ask(&waits)?.contains(what) {
+        true => Ok(()),
+        false => Err(format!("it does not say {what}")),
+    }
 }
 
 /// It has more unsent than its peer takes.
