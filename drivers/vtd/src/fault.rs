@@ -97,8 +97,11 @@ pub(crate) fn take(
         if last & IS_FULL == 0 {
             break;
         }
-        report(parse(registers, record, last));
+        let fault = parse(registers, record, last);
+        // Emptied before anybody hears of it: while a record is full, a unit may take the next request of the same function
+        // for the same one (7.2.1), and who has heard goes on.
         registers.write32(record + 12, IS_FULL);
+        report(fault);
         taken.faults += 1;
     }
     if taken.lost {

@@ -83,6 +83,22 @@ fn what_the_registers_could_not_hold_is_told_as_lost() {
 }
 
 #[test]
+fn what_is_refused_while_a_fault_is_told_is_told_the_next_time() {
+    let mut rig = rig(1);
+    let source = function(0, 2, 0);
+    rig.attach(source);
+    rig.model.request(source, 0x1000, true);
+    let model = &rig.model;
+    let taken = rig
+        .unit
+        .take_faults(&mut |_| _ = model.request(source, 0x2000, true));
+    assert!(taken.faults == 1 && !taken.lost);
+    let (faults, taken) = take(&mut rig);
+    assert_eq!(faults.first().map(|fault| fault.address), Some(0x2000));
+    assert!(!taken.lost);
+}
+
+#[test]
 fn faults_interrupt_while_they_are_unmasked_once_until_they_are_taken() {
     let mut rig = rig(2);
     rig.unit.lead_faults(MsiMessage {
