@@ -282,28 +282,32 @@ fn reloads_haproxy(setup: &Setup) -> Result<(), String> {
 }
 
 fn reload(shell: &mut Operator) -> Result<(), String> {
-    const TRIES: usize = 100;
-    let first = server()?;
+    // It says what it uses before it listens.
+    let first = server_that(|_| true)?;
     shell.ask(&format!(
         "{VARIABLES} haproxy -f /haproxy.cfg -p /tmp/pid -x /tmp/haproxy.sock -sf {first} \
          >>/tmp/said 2>&1 & while kill -0 {first} 2>/dev/null; do sleep 0.1; done"
     ))?;
-    let mut second = server();
-    for _ in 0..TRIES {
-        if second.as_ref().is_ok_and(|second| *second != first) {
-            break;
-        }
-        thread::sleep(Duration::from_millis(100));
-        second = server();
-    }
-    let second = second?;
+    let second = server_that(|second| second != first)?;
     for _ in 0..8 {
         match server()? {
-            other if other == second && other != first => {}
+            other if other == second => {}
             other => return Err(format!("{other} serves, which was {first}")),
         }
     }
     Ok(())
+}
+
+/// Which process answers new connections, once it is one that is looked for.
+fn server_that(is_it: impl Fn(u32) -> bool) -> Result<u32, String> {
+    const TRIES: usize = 100;
+    for _ in 0..TRIES {
+        match server() {
+            Ok(one) if is_it(one) => return Ok(one),
+            _ => thread::sleep(Duration::from_millis(100)),
+        }
+    }
+    server()
 }
 
 /// Which process answers a new connection.
