@@ -1,10 +1,14 @@
 //! Files on a log on a file of this machine.
 
 use std::fs::{self, File};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use sietch_io::storage::{BUFFER_BYTES, DirectFile, Log, LogFiles};
+use sietch_io::storage::{
+    BUFFER_BYTES, BlockQueue, Buffer, Completion, DirectFile, Geometry, Log, LogFiles, Out, Request,
+};
 
 /// A file for a log, which goes with it.
 struct Area(PathBuf);
@@ -25,6 +29,55 @@ impl Drop for Area {
     fn drop(&mut self) {
         fs::remove_file(&self.0).ok();
     }
+}
+
+/// A device of its own that has done what it is told before anybody asks.
+struct Prompt(Box<DirectFile>);
+
+impl BlockQueue for Prompt {
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+
+    fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
+        self.0.buffer(bytes)
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), Request> {
+        self.0.submit(request)
+    }
+
+    fn kick(&mut self) {
+        self.0.kick();
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        self.0.poll()
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.0.wait(timeout)
+    }
+
+    fn doorbell(&self) -> BorrowedFd<'_> {
+        self.0.doorbell()
+    }
+
+    /// It has no completion, and will have none.
+    fn arm(&mut self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn nobody_waits_for_a_bell_when_the_device_has_done_all_at_once() {
+    let area = Area::new("prompt", 1 << 20);
+    let mut files = LogFiles::open(Box::new(Prompt(area.queue()))).unwrap();
+    let number = files.create(b"a").unwrap();
+    files.write(number, 0, b"line").unwrap();
+    assert!(matches!(files.sync_out().unwrap(), Out::Over));
+    files.come_back(Vec::new()).unwrap();
+    assert!(files.is_synced(number).unwrap());
 }
 
 #[test]

@@ -221,7 +221,10 @@ impl LogFiles {
         }
         Ok(match work {
             Some(work) => Out::Work(work),
-            None if self.pump.arm() => Out::Bell(self.pump.doorbell().as_raw_fd()),
+            // What the device has done by now rings nobody.
+            None if self.pump.is_busy() && self.pump.arm() => {
+                Out::Bell(self.pump.doorbell().as_raw_fd())
+            }
             None => Out::Over,
         })
     }

@@ -88,6 +88,11 @@ impl Pump {
         self.queue.doorbell()
     }
 
+    /// Whether anything is under way at the device, or about to be.
+    pub fn is_busy(&self) -> bool {
+        !self.under_way.is_empty() || !self.waiting.is_empty()
+    }
+
     /// Asks for the doorbell; false if there is something to do already.
     pub fn arm(&mut self) -> bool {
         self.ended.is_empty() && self.queue.arm()
@@ -149,7 +154,7 @@ impl Pump {
         if let Some(failure) = log.failure() {
             return Err(io::Error::other(format!("the log's device: {failure:?}")));
         }
-        if self.under_way.is_empty() && self.waiting.is_empty() {
+        if !self.is_busy() {
             return Err(io::Error::other("nothing is under way"));
         }
         self.queue.wait(timeout)?;
