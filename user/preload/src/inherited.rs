@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use crate::next;
 use crate::numbers::{self, Whose};
+use crate::repair::stands_still;
 
 /// The inode behind a descriptor of that type.
 pub fn inode_of(number: c_int, kind: libc::mode_t) -> Option<u64> {
@@ -40,11 +41,12 @@ pub fn as_library(number: c_int) {
 }
 
 /// Whether the kernel's socket behind a number has a name, and so is all there is: who handed it over may have been another process.
+/// While that is at it, it has a name already and stands still.
 pub fn is_handed_over(number: c_int) -> bool {
     // SAFETY: all zeros is a name.
     let mut name: libc::sockaddr_in = unsafe { std::mem::zeroed() };
     let mut len = size_of_val(&name) as libc::socklen_t;
     // SAFETY: both are ours, and as long as is said.
     let told = unsafe { next::getsockname.get()(number, (&raw mut name).cast(), &raw mut len) };
-    told == 0 && name.sin_port != 0
+    told == 0 && name.sin_port != 0 && !stands_still(number)
 }

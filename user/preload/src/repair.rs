@@ -57,6 +57,17 @@ fn set_tcp(number: c_int, name: c_int, value: c_int) -> Result<()> {
     set(number, libc::IPPROTO_TCP, name, &value.to_ne_bytes())
 }
 
+/// Whether the kernel's socket stands still, because a process makes it what its own is.
+pub fn stands_still(number: c_int) -> bool {
+    let mut value: c_int = OFF;
+    let mut len = size_of::<c_int>() as socklen_t;
+    let at = (&raw mut value).cast();
+    // SAFETY: both are ours, and as long as is said.
+    let told =
+        unsafe { next::getsockopt.get()(number, libc::IPPROTO_TCP, TCP_REPAIR, at, &raw mut len) };
+    told == 0 && value == ON
+}
+
 /// As bind(2) and connect(2) want a name.
 pub fn name_of(end: Endpoint) -> sockaddr_in {
     let host = match end.addr.to_canonical() {
