@@ -1,4 +1,4 @@
-//! The memory of one ring, which the kernel writes too.
+//! The memory of one ring, which the kernel writes too, or another library of the program.
 
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -9,13 +9,15 @@ use base::SharedMemory;
 
 use crate::mapping::Mapping;
 
-/// A ring of an AF_XDP socket, mapped.
+/// A ring of an AF_XDP socket, of io_uring or of an area of a disk, mapped.
 #[derive(Debug)]
 pub struct RingMemory(Mapping);
 
 impl RingMemory {
-    /// Maps the ring at an offset of its socket.
-    pub(crate) fn map(socket: BorrowedFd<'_>, bytes: usize, offset: u64) -> io::Result<Self> {
+    /// Maps the ring at an offset of its socket or file.
+    ///
+    /// Errors: those of mmap(2).
+    pub fn map(socket: BorrowedFd<'_>, bytes: usize, offset: u64) -> io::Result<Self> {
         Mapping::shared(socket, bytes, offset).map(Self)
     }
 

@@ -8,11 +8,11 @@ use base::Instant;
 use libc::{sigset_t, timespec};
 use posix::uring::Ring;
 use posix::{Errno, Open, Result, WatchSet};
+use rt::RingMemory;
 
 use super::abi::{ENTER_EXT_ARG, ENTER_GETEVENTS};
 use super::hands::Hands;
 use super::kernels::KernelRing;
-use super::pages::Pages;
 use super::polling::Polled;
 use super::syscalls::raw_enter;
 use super::table::{self, Found};
@@ -42,7 +42,7 @@ pub struct OwnRing {
 
 /// What its lock guards.
 pub struct Inside {
-    pub ring: Ring<Pages>,
+    pub ring: Ring<RingMemory>,
     pub kernel: KernelRing,
     pub watched: Vec<Option<Arc<Open>>>,
     pub polled: Option<Polled>,
@@ -195,7 +195,7 @@ impl Inside {
     pub fn with<R>(
         &mut self,
         set: &Arc<WatchSet>,
-        act: impl FnOnce(&mut Ring<Pages>, &mut Hands<'_>) -> R,
+        act: impl FnOnce(&mut Ring<RingMemory>, &mut Hands<'_>) -> R,
     ) -> R {
         let mut hands = Hands {
             set,

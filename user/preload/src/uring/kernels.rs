@@ -3,13 +3,14 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
+use std::os::fd::BorrowedFd;
 use std::ptr;
 
 use base::SharedMemory;
+use rt::RingMemory;
 use uring::{CQE_BYTES, Geometry, SQE_BYTES, SqFlags, Sqe, offset};
 
 use super::abi::{self, ENTER_GETEVENTS};
-use super::pages::Pages;
 use super::syscalls::raw_enter;
 use super::taking;
 
@@ -17,8 +18,8 @@ use super::taking;
 pub struct KernelRing {
     number: c_int,
     geometry: Geometry,
-    rings: Pages,
-    entries: Pages,
+    rings: RingMemory,
+    entries: RingMemory,
     /// Behind the last entry that was given.
     tail: u32,
     /// Given, and not submitted.
@@ -34,8 +35,11 @@ impl KernelRing {
     ///
     /// Errors: those of mmap(2).
     pub fn of(number: c_int, geometry: Geometry) -> io::Result<Self> {
-        let rings = Pages::map(number, geometry.ring_bytes(), abi::OFF_SQ_RING)?;
-        let entries = Pages::map(number, geometry.sqe_bytes(), abi::OFF_SQES)?;
+        // SAFETY: a ring's number is the program's, and stays open while the call that found it runs.
+        let file = unsafe { BorrowedFd::borrow_raw(number) };
+        let map = |bytes, offset: i64| RingMemory::map(file, bytes, offset.unsigned_abs());
+        let rings = map(geometry.ring_bytes(), abi::OFF_SQ_RING)?;
+        let entries = map(geometry.sqe_bytes(), abi::OFF_SQES)?;
         Ok(Self {
             tail: rings.load(offset::SQ_HEAD),
             head: rings.load(offset::CQ_HEAD),
@@ -50,7 +54,7 @@ impl KernelRing {
 
     /// Its program's memory is another one from now on, which gets all that is in it. Entries that the program has given are not
     /// for the kernel any more.
-    pub fn hand_over(&mut self, rings: &Pages, entries: &Pages) {
+    pub fn hand_over(&mut self, rings: &RingMemory, entries: &RingMemory) {
         // What completes from here on is taken by us.
         self.head = self.rings.load(offset::CQ_TAIL);
         taking::copy(&self.rings, rings, self.geometry.ring_bytes());

@@ -19,17 +19,16 @@
 //! | module | what |
 //! |---|---|
 //! | `syscalls` | `syscall` and `mmap` in front of those of the C library |
-//! | `liburing`, `layout` | liburing's functions that enter the kernel, and its memory of a ring |
+//! | `liburing` | liburing's functions that enter the kernel, and its memory of a ring |
 //! | `table` | the rings of the program |
 //! | `taking` | a ring becomes ours |
 //! | `entering`, `waiting`, `keeping` | the work |
 //! | `polling` | numbers of rings in epoll sets and poll |
 //! | `registering` | io_uring_register(2) |
 //! | `hands` | what requests ask for |
-//! | `kernels`, `pages` | the kernel's ring, and memory of rings |
+//! | `kernels` | the kernel's ring behind one |
 //!
 //! # Invariants (cited by the `SAFETY` comments)
-//! - **Pages:** the mapping stays until the value is dropped, and is only reached as words and copied bytes.
 //! - **Layout:** liburing's `struct io_uring` is as its version 2 has it, which its soname promises.
 //!
 //! Lock order: a ring's inside, the states', the table, a ring's list of numbers that were lost.
@@ -42,9 +41,7 @@ mod entering;
 mod hands;
 mod keeping;
 mod kernels;
-mod layout;
 mod liburing;
-mod pages;
 mod polling;
 mod registering;
 mod syscalls;

@@ -7,20 +7,20 @@
 
 use std::ffi::{CStr, c_int, c_uint};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::slice;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use base::SharedMemory;
 use posix::uring::Ring;
+use rt::RingMemory;
 use uring::{Geometry, SQE_BYTES, Sqe, SqeFlags, offset};
 
 use super::abi;
 use super::entering::{Inside, OwnRing};
 use super::kernels::KernelRing;
-use super::pages::{Pages, map_at};
-use super::syscalls::raw_register;
+use super::syscalls::{raw_map, raw_register};
 use super::table::{self, Found, Known, Mapped};
 use crate::numbers::{self, Whose};
 use crate::state::Held;
@@ -142,21 +142,16 @@ fn exchange(number: c_int, known: &mut Known) -> io::Result<(Arc<OwnRing>, bool)
     let ring_bytes = longest.unwrap_or(0).max(geometry.ring_bytes());
     let entries_at = ring_bytes.next_multiple_of(PAGE_BYTES);
     let memory = make_memory(entries_at + ring_bytes.max(geometry.sqe_bytes()))?;
-    let file = memory.as_raw_fd();
-    let rings = Pages::map(file, geometry.ring_bytes(), 0)?;
-    let entries = Pages::map(file, geometry.sqe_bytes(), entries_at as i64)?;
+    let file = memory.as_fd();
+    let rings = RingMemory::map(file, geometry.ring_bytes(), 0)?;
+    let entries = RingMemory::map(file, geometry.sqe_bytes(), entries_at as u64)?;
     kernel.hand_over(&rings, &entries);
-    for Mapped {
-        offset,
-        start,
-        bytes,
-    } in &known.maps
-    {
-        let from = match *offset {
+    for map in &known.maps {
+        let from = match map.offset {
             abi::OFF_SQES => entries_at as i64,
             _ => 0,
         };
-        map_at(*start, *bytes, file, from)?;
+        exchange_pages(map, file, from)?;
     }
     let submits_all = known.flags & abi::SETUP_SUBMIT_ALL != 0;
     let mut ring = Ring::new(geometry, submits_all, rings, entries);
@@ -179,6 +174,19 @@ fn exchange(number: c_int, known: &mut Known) -> io::Result<(Arc<OwnRing>, bool)
     Ok((ring, known.is_polled))
 }
 
+/// Has pages of a file where the program has the ring's.
+fn exchange_pages(map: &Mapped, file: BorrowedFd<'_>, from: i64) -> io::Result<()> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    let how = libc::MAP_SHARED | libc::MAP_POPULATE | libc::MAP_FIXED;
+    let what = [protection, how, file.as_raw_fd()];
+    // SAFETY: the memory there is the ring's, whose own words they have already.
+    let start = unsafe { raw_map(map.start.cast(), map.bytes, what, from) };
+    match start == libc::MAP_FAILED {
+        true => Err(io::Error::last_os_error()),
+        false => Ok(()),
+    }
+}
+
 fn make_memory(bytes: usize) -> io::Result<OwnedFd> {
     // SAFETY: the name ends with a zero.
     let number = unsafe { libc::memfd_create(MEMORY_NAME.as_ptr(), libc::MFD_CLOEXEC) };
@@ -195,7 +203,7 @@ fn make_memory(bytes: usize) -> io::Result<OwnedFd> {
 }
 
 /// Copies all of one memory into another.
-pub fn copy(from: &Pages, to: &Pages, bytes: usize) {
+pub fn copy(from: &RingMemory, to: &RingMemory, bytes: usize) {
     let mut some = [0; 1024];
     for at in (0..bytes).step_by(some.len()) {
         let step = some.len().min(bytes - at);

@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use uring::{Geometry, SqFlags};
 
-use super::abi;
-use super::table;
+use crate::uring::{abi, table};
 
 /// `struct io_uring_sq` (**Layout**).
 #[repr(C)]
