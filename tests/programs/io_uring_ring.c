@@ -556,6 +556,55 @@ static void lent_buffers_are_filled(void) {
     ring_close(&r);
 }
 
+// One receive, several datagrams, each behind its facts in a buffer of its own; the one without a byte is the last.
+static void messages_of_many_shots_lie_behind_their_facts(void) {
+    static char memory[4][64];
+    int s[2];
+    struct sockaddr_in name = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)}, peer;
+    socklen_t len = sizeof name;
+    for (int i = 0; i < 2; i++) {
+        s[i] = socket(AF_INET, SOCK_DGRAM, 0);
+        CHECK(!bind(s[i], (void *)&name, sizeof name));
+    }
+    CHECK(!getsockname(s[0], (void *)&name, &len) && !getsockname(s[1], (void *)&peer, &len));
+    struct io_uring_buf_ring *lent =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct io_uring_buf_reg reg = {.ring_addr = (uintptr_t)lent, .ring_entries = 4, .bgid = 3};
+    CHECK(!ring_open(&r, 8, 0, 0) && !ring_register(&r, IORING_REGISTER_PBUF_RING, &reg, 1));
+    for (int i = 0; i < 4; i++) {
+        lent->bufs[i].addr = (uintptr_t)memory[i];
+        lent->bufs[i].len = 40;
+        lent->bufs[i].bid = i;
+    }
+    __atomic_store_n(&lent->tail, 4, __ATOMIC_RELEASE);
+    struct msghdr header = {.msg_namelen = sizeof peer};
+    struct io_uring_sqe *sqe = ring_bytes(&r, IORING_OP_RECVMSG, s[0], &header, 1, 1);
+    sqe->ioprio = IORING_RECV_MULTISHOT;
+    sqe->flags = IOSQE_BUFFER_SELECT;
+    sqe->buf_group = 3;
+    CHECK(ring_enter(&r, 1, 0) == 1 && !ring_ready(&r));
+    // 40 bytes are 8 after 16 of facts and 16 of a name.
+    const char *sent[] = {"five!", "longer than that", ""};
+    for (int i = 0; i < 3; i++) {
+        unsigned bytes = strlen(sent[i]), fit = bytes < 8 ? bytes : 8;
+        CHECK(sendto(s[1], sent[i], bytes, 0, (void *)&name, sizeof name) == (int)bytes);
+        struct io_uring_cqe cqe = ring_take(&r);
+        struct io_uring_recvmsg_out *out = (void *)memory[i];
+        CHECK(has(cqe, 1, 32 + fit) && cqe.flags & IORING_CQE_F_BUFFER && cqe.flags >> 16 == (unsigned)i);
+        CHECK(!(cqe.flags & IORING_CQE_F_MORE) == (bytes == 0));
+        CHECK(out->namelen == sizeof peer && !out->controllen && out->payloadlen == fit);
+        CHECK(!(out->flags & MSG_TRUNC) == (bytes <= 8));
+        CHECK(!memcmp(out + 1, &peer, sizeof peer) && !memcmp(memory[i] + 32, sent[i], fit));
+    }
+    // A buffer without room for the facts.
+    header.msg_namelen = 64;
+    *ring_bytes(&r, IORING_OP_RECVMSG, s[0], &header, 1, 2) = *sqe;
+    CHECK(sendto(s[1], "x", 1, 0, (void *)&name, sizeof name) == 1 && ring_enter(&r, 1, 1) == 1);
+    CHECK(ring_take(&r).res == -EFAULT);
+    close(s[0]), close(s[1]);
+    ring_close(&r);
+}
+
 static void a_probe_tells_what_there_is(void) {
     struct io_uring_probe *probe = calloc(1, sizeof *probe + 64 * sizeof probe->ops[0]);
     CHECK(!ring_open(&r, 8, 0, 0) && !ring_register(&r, IORING_REGISTER_PROBE, probe, 64));
@@ -672,6 +721,7 @@ int main(int argc, char **argv) {
     TEST(messages_go_through_the_ring);
     TEST(one_accept_takes_many);
     TEST(lent_buffers_are_filled);
+    TEST(messages_of_many_shots_lie_behind_their_facts);
     TEST(a_probe_tells_what_there_is);
     TEST(silence_hides_success_only);
     TEST(a_child_uses_the_same_ring);

@@ -49,9 +49,8 @@ pub fn decode(sqe: &Sqe) -> Decoded {
         5 => transfer(sqe, Direction::Out, fixed(sqe)),
         6 => poll(sqe),
         7 => poll_update(sqe),
-        9 => header(sqe, Direction::Out),
-        10 if is_lent => Err(Invalid),
-        10 => header(sqe, Direction::In),
+        9 => header(sqe, Direction::Out, is_lent),
+        10 => header(sqe, Direction::In, is_lent),
         11 => timeout(sqe),
         12 => timeout_remove(sqe),
         13 => accept(sqe),
@@ -166,29 +165,41 @@ fn poll_update(sqe: &Sqe) -> Decoded {
     })
 }
 
-fn header(sqe: &Sqe, direction: Direction) -> Decoded {
+/// Lent buffers are for messages of many shots only.
+fn header(sqe: &Sqe, direction: Direction, is_lent: bool) -> Decoded {
     zero(&[sqe.off, sqe.file_index.into()])?;
-    if sqe.ioprio & !POLL_FIRST != 0 {
+    let is_multishot = are_many_shots(sqe, direction)?;
+    if is_multishot != is_lent {
         return Err(Invalid);
     }
     Ok(Operation::Header {
         direction,
         address: sqe.addr,
         flags: sqe.op_flags,
+        group: is_lent.then_some(sqe.buf_index),
     })
 }
 
-fn message(sqe: &Sqe, direction: Direction, buffers: Buffers) -> Decoded {
-    zero(&[sqe.off, sqe.file_index.into()])?;
+/// Whether a message is the first of many; those that are sent never are.
+fn are_many_shots(sqe: &Sqe, direction: Direction) -> Result<bool, Invalid> {
+    const WAITALL: u32 = 0x100;
     let known = match direction {
         Direction::In => POLL_FIRST | RECV_MULTISHOT,
         Direction::Out => POLL_FIRST,
     };
     let is_multishot = sqe.ioprio & RECV_MULTISHOT != 0;
+    let waits_for_all = is_multishot && sqe.op_flags & WAITALL != 0;
+    match sqe.ioprio & !known == 0 && !waits_for_all {
+        true => Ok(is_multishot),
+        false => Err(Invalid),
+    }
+}
+
+fn message(sqe: &Sqe, direction: Direction, buffers: Buffers) -> Decoded {
+    zero(&[sqe.off, sqe.file_index.into()])?;
+    let is_multishot = are_many_shots(sqe, direction)?;
     let is_lent = matches!(buffers, Buffers::Lent { .. });
-    const WAITALL: u32 = 0x100;
-    let is_odd = is_multishot && (!is_lent || sqe.len != 0 || sqe.op_flags & WAITALL != 0);
-    if sqe.ioprio & !known != 0 || is_odd {
+    if is_multishot && (!is_lent || sqe.len != 0) {
         return Err(Invalid);
     }
     Ok(Operation::Message {

@@ -131,6 +131,8 @@ pub enum Operation {
         address: u64,
         /// MSG_*.
         flags: u32,
+        /// The group of lent buffers that messages go to, one after the other ([`Frame`](crate::Frame)).
+        group: Option<u16>,
     },
     /// Takes a connection.
     Accept {
@@ -261,6 +263,7 @@ impl Operation {
             Self::Message { is_multishot, .. }
             | Self::Accept { is_multishot, .. }
             | Self::Poll { is_multishot, .. } => *is_multishot,
+            Self::Header { group, .. } => group.is_some(),
             _ => false,
         }
     }
@@ -272,6 +275,7 @@ impl Operation {
                 Buffers::Lent { group, len } => Some((*group, *len)),
                 _ => None,
             },
+            Self::Header { group, .. } => group.map(|group| (group, 0)),
             _ => None,
         }
     }

@@ -172,6 +172,48 @@ pub fn receive_through(call: &Call<'_>, open: &OpenFile, at: VirtAddr, bits: u32
     receive_one(call, socket_of(open)?, at, flags(bits, open))
 }
 
+/// Where the parts of a message go.
+pub struct Parts {
+    /// Its name, as far as there is room.
+    pub name: UserRange,
+    /// Its control messages.
+    pub control: UserRange,
+    /// The message itself.
+    pub payload: UserRange,
+}
+
+/// What is told of one.
+pub struct Told {
+    /// Bytes of its name, whether they all had room or not.
+    pub name_len: u32,
+    /// Bytes of its control messages.
+    pub control_len: u64,
+    /// Bytes of the message itself; with MSG_TRUNC all that it had.
+    pub payload_len: usize,
+    /// MSG_*.
+    pub flags: u32,
+}
+
+/// recvmsg(2) through `open`, by one who says where the parts go without a `struct msghdr`.
+pub fn receive_parts(call: &Call<'_>, open: &OpenFile, parts: &Parts, bits: u32) -> Result<Told> {
+    let flags = flags(bits, open);
+    let payload = &mut Sink::user(parts.payload.start, parts.payload.len);
+    let received = socket_of(open)?.receive(payload, flags)?;
+    let payload_len = received_len(&received, flags);
+    let name_len = match &received.from {
+        Some(name) => address::write(parts.name.start, parts.name.len as u32, name)?,
+        None => 0,
+    };
+    let control = (parts.control.start, parts.control.len as u64);
+    let (control_len, flags) = store_control(call, control, received, flags)?;
+    Ok(Told {
+        name_len,
+        control_len,
+        payload_len,
+        flags,
+    })
+}
+
 fn recvmsg(call: Call<'_>) -> Outcome {
     let open = call.file(0)?;
     let flags = flags(call.uint(2), &open);
@@ -200,19 +242,23 @@ fn store(call: &Call<'_>, header: &Header, received: Received, flags: MessageFla
         };
         user::write(header.at + NAME_LEN_OFFSET, len)?;
     }
-    let (used, cut) = control::write(
-        call,
-        received.control,
-        header.control,
-        header.control_len,
-        flags.contains(MessageFlags::CMSG_CLOEXEC),
-    )?;
+    let control = (header.control, header.control_len);
+    let (used, told) = store_control(call, control, received, flags)?;
     user::write(header.at + CONTROL_LEN_OFFSET, used)?;
+    user::write(header.at + FLAGS_OFFSET, told)
+}
+
+/// Stores the control messages; their bytes, and the flags of the whole message.
+fn store_control(
+    call: &Call<'_>,
+    (at, room): (VirtAddr, u64),
+    received: Received,
+    flags: MessageFlags,
+) -> Result<(u64, u32)> {
     let cloexec = flags & MessageFlags::CMSG_CLOEXEC;
-    user::write(
-        header.at + FLAGS_OFFSET,
-        (received.flags | cut).bits() | cloexec.bits(),
-    )
+    let control = received.control;
+    let (used, cut) = control::write(call, control, at, room, !cloexec.is_empty())?;
+    Ok((used, (received.flags | cut).bits() | cloexec.bits()))
 }
 
 fn sendmmsg(call: Call<'_>) -> Outcome {

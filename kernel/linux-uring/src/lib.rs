@@ -13,6 +13,7 @@ extern crate alloc;
 
 mod call;
 mod enter;
+mod frame;
 mod operation;
 mod register;
 mod setup;

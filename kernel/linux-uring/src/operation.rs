@@ -16,7 +16,7 @@ use uring::{Buffers, Direction, Operation, Place, TimeoutFlags};
 use vfs::file::OpenFile;
 use vfs::socket::{Blocking, Control, Message, MessageFlags, OptionName, OptionValue, Socket};
 
-use crate::call;
+use crate::{call, frame};
 
 /// Linux's operations, for rings.
 pub struct Linux;
@@ -98,9 +98,16 @@ fn on_file(attempt: &Attempt<'_>, open: &Arc<OpenFile>) -> Result<i32> {
             ..
         } => moved(message(attempt, open, direction, buffers, flags)),
         Operation::Header {
+            address,
+            flags,
+            group: Some(_),
+            ..
+        } => frame::receive(attempt, open, VirtAddr(address), flags),
+        Operation::Header {
             direction,
             address,
             flags,
+            group: None,
         } => call::with_args(attempt.thread, [0; 6], |call| {
             let at = VirtAddr(address);
             moved(match direction {

@@ -1,6 +1,7 @@
 //! What a ring needs of who knows Linux's calls.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 
 use base::Instant;
 use mm::io::UserRange;
@@ -42,6 +43,8 @@ pub struct Attempt<'a> {
     pub done: usize,
     /// It has been tried before.
     pub is_again: bool,
+    /// Set by a try that has received nothing, as at the end of a stream: after it no more shots come.
+    pub has_ended: Cell<bool>,
 }
 
 /// The operations, and Linux's numbers.

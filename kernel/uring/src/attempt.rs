@@ -1,6 +1,7 @@
 //! Operations on files: tried, and tried again when the file says that something changed.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 
 use mm::io::UserRange;
 use sync::poll::{Events, Sharing};
@@ -30,6 +31,8 @@ enum Tried {
     Partly,
     /// It is over, or with this shot.
     Done(core::result::Result<i32, Failure>, CqeFlags),
+    /// It is over, however many shots it may have.
+    Ended(i32, CqeFlags),
 }
 
 impl Request {
@@ -49,6 +52,7 @@ impl Request {
                     Some(open) if self.observe(open, self.awaited()) => {}
                     _ => return,
                 },
+                Tried::Ended(result, flags) => return self.finish(Ok(result), flags),
                 Tried::Done(outcome, flags) => {
                     if !self.has_more_shots(&outcome, flags) {
                         return self.finish(outcome, flags);
@@ -108,6 +112,7 @@ impl Request {
             buffer,
             done,
             is_again,
+            has_ended: Cell::new(false),
         };
         let can_observe = open.is_some_and(|open| open.file.pollee().is_some());
         let outcome = match can_observe {
@@ -128,6 +133,7 @@ impl Request {
                 self.progress.lock().done += moved as usize;
                 Tried::Partly
             }
+            Ok(result) if attempt.has_ended.get() => Tried::Ended(result, flags),
             Ok(moved) => Tried::Done(Ok(moved + done as i32), flags),
             Err(_) if done != 0 => Tried::Done(Ok(done as i32), flags),
             Err(error) => Tried::Done(Err(Failure::Error(error)), flags),

@@ -1,5 +1,7 @@
 //! Operations on sockets: tried, and tried again when something has changed; as `kernel/uring/src/attempt.rs`.
 
+use core::cell::Cell;
+
 use ::uring::{Buffers, CqeFlags, Operation};
 use base::SharedMemory;
 
@@ -22,6 +24,8 @@ enum Tried {
     Partly,
     /// It is over, or with this shot.
     Done(Result<i32>, CqeFlags),
+    /// It is over, however many shots it may have.
+    Ended(i32, CqeFlags),
 }
 
 impl<M: SharedMemory> Ring<M> {
@@ -47,6 +51,9 @@ impl<M: SharedMemory> Ring<M> {
                 },
                 Tried::Done(Err(Errno::MOVED), _) => {
                     return self.resolve_again(world, slot, Errno::NETWORK_DOWN);
+                }
+                Tried::Ended(result, flags) => {
+                    return self.finish_flagged(world, slot, Ok(result), flags);
                 }
                 Tried::Done(outcome, flags) => {
                     if !self.has_more_shots(slot, outcome, flags) {
@@ -108,13 +115,15 @@ impl<M: SharedMemory> Ring<M> {
             },
             _ => None,
         };
-        let outcome = world.attempt(&Task {
+        let task = Task {
             operation: &operation,
             target,
             buffer,
             done,
             is_again,
-        });
+            has_ended: Cell::new(false),
+        };
+        let outcome = world.attempt(&task);
         let mut flags = CqeFlags::empty();
         if let (Ok(1..), Some((group, number))) = (outcome, lent) {
             self.registered.use_buffer(group);
@@ -130,6 +139,7 @@ impl<M: SharedMemory> Ring<M> {
                 }
                 Tried::Partly
             }
+            Ok(result) if task.has_ended.get() => Tried::Ended(result, flags),
             Ok(moved) => Tried::Done(Ok(moved + done as i32), flags),
             Err(_) if done != 0 => Tried::Done(Ok(done as i32), flags),
             Err(error) => failed(error),

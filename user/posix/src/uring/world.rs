@@ -1,5 +1,7 @@
 //! What a ring needs of its surroundings.
 
+use core::cell::Cell;
+
 use ::uring::{Call, Operation, Sqe, TimeoutFlags};
 use base::Instant;
 
@@ -30,6 +32,8 @@ pub struct Task<'a> {
     pub done: usize,
     /// It was tried before.
     pub is_again: bool,
+    /// Set by a try that has received nothing, as at the end of a stream: after it no more shots come.
+    pub has_ended: Cell<bool>,
 }
 
 /// What a program has written, by its addresses.

@@ -12,6 +12,7 @@ use posix::{Direction, Errno, Events, Open, Result, Trigger, Watch, WatchSet};
 use uring::{Buffers, Call, Direction as Way, Operation, Sqe, TimeoutFlags};
 
 use super::entering::after;
+use super::framed;
 use super::kernels::KernelRing;
 use crate::answer;
 use crate::descriptors;
@@ -175,7 +176,7 @@ impl World for Hands<'_> {
 }
 
 /// What a function of C has answered.
-fn told(answer: isize) -> Result<i32> {
+pub fn told(answer: isize) -> Result<i32> {
     match answer {
         -1 => Err(Errno::from_number(answer::errno())),
         answer => Ok(i32::try_from(answer).unwrap_or(i32::MAX)),
@@ -210,9 +211,16 @@ unsafe fn attempt(number: c_int, task: &Task<'_>) -> Result<i32> {
                 ..
             } => message(number, task, (direction, flags as c_int), buffers),
             Operation::Header {
+                address,
+                flags,
+                group: Some(_),
+                ..
+            } => framed::receive(number, task, (address, flags), reading::recvmsg),
+            Operation::Header {
                 direction,
                 address,
                 flags,
+                group: None,
             } => header(number, direction, address as usize as *mut msghdr, flags),
             Operation::Accept {
                 address,
@@ -300,6 +308,10 @@ unsafe fn header(number: c_int, direction: Way, at: *mut msghdr, flags: u32) -> 
 /// # Safety
 /// **Caller**.
 unsafe fn attempt_kernels(number: c_int, task: &Task<'_>) -> Result<i32> {
+    if let Operation::Header { address, flags, .. } = *task.operation {
+        // SAFETY: **Caller**.
+        return unsafe { framed::receive(number, task, (address, flags), next::recvmsg.get()) };
+    }
     let none = Buffers::One { address: 0, len: 0 };
     let (at, len) = range_of(task, none)?;
     // SAFETY: **Caller**.

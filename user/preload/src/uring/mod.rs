@@ -25,7 +25,7 @@
 //! | `entering`, `waiting`, `keeping` | the work |
 //! | `polling` | numbers of rings in epoll sets and poll |
 //! | `registering` | io_uring_register(2) |
-//! | `hands` | what requests ask for |
+//! | `hands`, `framed` | what requests ask for |
 //! | `kernels` | the kernel's ring behind one |
 //!
 //! # Invariants (cited by the `SAFETY` comments)
@@ -38,6 +38,7 @@
 //! IOPOLL, which the kernel refuses.
 
 mod entering;
+mod framed;
 mod hands;
 mod keeping;
 mod kernels;
