@@ -173,20 +173,16 @@ pub fn reach_vnic() -> Result<(), String> {
     }
 }
 
-/// An echo, and the names of what runs there.
-pub fn echo(row: Row) -> Result<(Echo, Names), String> {
-    let mut guest = boot(
-        row,
-        &format!("{}:/udp_echo", dynamic_server("udp_echo")?),
-        &["/udp_echo"],
-    )?;
+/// An echo by a server, and the names of what runs there.
+pub fn echo(row: Row, server: &str) -> Result<(Echo, Names), String> {
+    let mut guest = boot(row, &format!("{server}:/echo"), &["/echo"])?;
     let names = names(&mut guest, row)?;
     Ok((Echo::at(guest, row.address)?, names))
 }
 
 /// An echo with each window.
 pub fn echoes(row: Row) -> Result<Vec<Figure>, String> {
-    let (echo, names) = echo(row)?;
+    let (echo, names) = echo(row, &dynamic_server("udp_echo")?)?;
     let figures = WINDOWS.into_iter().map(|window| {
         let functions = median(&names, echo::ECHOES, || echo::of_window(&echo, window))?;
         Ok((format!("UDP echo, window {window}"), functions))
@@ -255,12 +251,18 @@ fn median(
     events: u32,
     count: impl Fn() -> Result<Counts, String>,
 ) -> Result<Functions, String> {
+    let counts = middle(count)?;
+    let rules = Rules::read(RULES_OF_SIETCH)?;
+    Ok(echo::by_function(&counts, names, &rules, events))
+}
+
+/// The same before they are told apart.
+pub fn middle(count: impl Fn() -> Result<Counts, String>) -> Result<Counts, String> {
     let mut all = (0..ROUNDS)
         .map(|_| count())
         .collect::<Result<Vec<_>, _>>()?;
     all.sort_by_key(Counts::total);
-    let rules = Rules::read(RULES_OF_SIETCH)?;
-    Ok(echo::by_function(&all[ROUNDS / 2], names, &rules, events))
+    Ok(all.swap_remove(ROUNDS / 2))
 }
 
 fn total(figure: &Figure) -> f64 {

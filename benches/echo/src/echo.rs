@@ -45,11 +45,8 @@ impl Echoes {
 pub fn count(systems: &[System]) -> Result<Vec<Echoes>, String> {
     let mut all = Vec::new();
     for &system in systems {
-        let (echo, names) = boot(system)?;
-        let rules = Rules::read(match system {
-            System::Linux | System::Unmitigated => RULES_OF_LINUX,
-            System::Sietch => RULES_OF_SIETCH,
-        })?;
+        let (echo, names) = boot(system, &server("udp_echo")?)?;
+        let rules = rules_of(system)?;
         for window in WINDOWS {
             eprintln!("{}, window {window}", system.name());
             let counts = of_window(&echo, window)?;
@@ -61,6 +58,14 @@ pub fn count(systems: &[System]) -> Result<Vec<Echoes>, String> {
         }
     }
     Ok(all)
+}
+
+/// Which class a system's functions belong to.
+pub fn rules_of(system: System) -> Result<Rules, String> {
+    Rules::read(match system {
+        System::Linux | System::Unmitigated => RULES_OF_LINUX,
+        System::Sietch => RULES_OF_SIETCH,
+    })
 }
 
 /// What all echoes cost together.
@@ -84,14 +89,13 @@ pub fn by_function(counts: &Counts, names: &Names, rules: &Rules, events: u32) -
     functions
 }
 
-/// The echo, and the names of the kernel's functions. Linux sends them before it starts the
+/// The echo by a server, and the names of the kernel's functions. Linux sends them before it starts the
 /// server: modules lie elsewhere at each boot.
-pub fn boot(system: System) -> Result<(Echo, Names), String> {
-    let server = server("udp_echo")?;
+pub fn boot(system: System, server: &str) -> Result<(Echo, Names), String> {
     let guest = |args: &[&str]| counter::boot(system, &[&["-m", "512M"], args].concat());
     match system {
         System::Sietch => {
-            let guest = guest(&[&server])?;
+            let guest = guest(&[server])?;
             let names = Names::of_sietch(guest.kernel())?;
             Ok((Echo::in_guest(guest)?, names))
         }

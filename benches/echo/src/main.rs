@@ -18,7 +18,7 @@
 //! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
 //! `--bypass` what programs cost whose network is their own by `libsietch.so`;
 //! `--iommu` what it costs that devices are behind an IOMMU; `--rings` an echo by a program that moves
-//! a VNIC's frames itself (`rings`); `--own` puts all ways beside Linux and writes `docs/bench-bypass.md`.
+//! a VNIC's frames itself (`rings`); `--uring` one by io_uring (`uring`); `--own` puts all ways beside Linux and writes `docs/bench-bypass.md`.
 
 #![forbid(unsafe_code)]
 
@@ -31,6 +31,7 @@ mod own;
 mod page;
 mod rings;
 mod silence;
+mod uring;
 
 use std::process::ExitCode;
 
@@ -62,6 +63,9 @@ struct Flags {
     /// Count an echo by a program that owns a VNIC's rings, and write no page
     #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass", "iommu"])]
     rings: bool,
+    /// Count an echo by io_uring beside Linux, and write no page; with --functions list what it costs ours
+    #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass", "iommu", "own", "rings"])]
+    uring: bool,
 }
 
 fn main() -> ExitCode {
@@ -80,6 +84,12 @@ fn count(flags: &Flags) -> Result<(), String> {
         bench_pair::set_up(&[Kernel::Cloud])?;
         beside::reach_vnic()?;
         print!("{}", own::write()?);
+        return Ok(());
+    }
+    if flags.uring {
+        bench_pair::set_up(&[Kernel::Cloud])?;
+        beside::reach_vnic()?;
+        print!("{}", uring::count(flags.functions)?);
         return Ok(());
     }
     if flags.rings {

@@ -11,6 +11,7 @@ use crate::classes::Class;
 use crate::echo::{self, Functions, WINDOWS};
 use crate::rings;
 use crate::silence;
+use crate::uring;
 
 const PAGE: &str = "docs/bench-bypass.md";
 
@@ -29,9 +30,10 @@ pub fn write() -> Result<String, String> {
     });
     let echoes: String = echoes.collect();
     let echoes = echoes + &silence::table()?;
+    let rings = uring::count(false)?;
     let requests = requests()?;
-    page::write(PAGE, &text(&echoes, &requests))?;
-    Ok(echoes + &requests)
+    page::write(PAGE, &text(&echoes, &rings, &requests))?;
+    Ok(echoes + &rings + &requests)
 }
 
 fn ways() -> Result<Vec<Way>, String> {
@@ -64,7 +66,7 @@ fn total(functions: &Functions) -> f64 {
 }
 
 /// Each class, the total, and what that is of the first column's.
-fn table(columns: &[(&str, &Functions)]) -> String {
+pub fn table(columns: &[(&str, &Functions)]) -> String {
     let names = columns.iter().map(|(name, _)| format!(" {name} |"));
     let mut text = format!(
         "| instructions per echo |{}\n|---|",
@@ -133,7 +135,7 @@ fn of_linux() -> Result<Vec<f64>, String> {
     COMMANDS.into_iter().map(of_command).collect()
 }
 
-fn text(echoes: &str, requests: &str) -> String {
+fn text(echoes: &str, rings: &str, requests: &str) -> String {
     format!(
         "# What an echo costs whose network is the program's\n\n\
         `cargo run --release -p bench-echo -- --own` wrote this page on {date}: Table 1 of \"Arrakis: The Operating\n\
@@ -147,6 +149,11 @@ fn text(echoes: &str, requests: &str) -> String {
         Arrakis has 0.43 for sockets and 0.11 for native calls, in time and to Linux 3.8. What an emulated card\n\
         itself does is not among the guest's instructions, nor what a register costs: under a hypervisor each access\n\
         to one is an exit. A turn, which serves as many datagrams as there are, has two.\n\n\
+        ## io_uring\n\n\
+        The same echo by a ring (`benches/pair/servers/uring_udp_echo.c`, by Debian's liburing): one receive of many\n\
+        shots into lent buffers, and the ring entered once for all that has come. Behind the library a ring is served\n\
+        in the program (\"io_uring\" in [bypass.md](bypass.md)); system calls are counted where the kernel is entered.\n\n\
+        {rings}\
         ## Redis\n\n\
         `redis-benchmark -c 50` on the host, instructions of Redis included:\n\n{requests}",
         date = page::date(),

@@ -5,9 +5,9 @@
 use std::thread;
 use std::time::Duration;
 
-use bench_pair::System;
 use bench_pair::counter;
 use bench_pair::echo::Echo;
+use bench_pair::{System, dynamic_server, server};
 
 use crate::beside::{self, CARD, CARD_FLAGS, VF, VF_FLAGS};
 use crate::echo;
@@ -17,15 +17,20 @@ use bench_pair::names::Names;
 /// Longer than anybody looks for more.
 const SILENCE: Duration = Duration::from_millis(100);
 const ECHOES: u32 = 100;
+const PROGRAM: &str = "udp_echo";
 
 /// A way to the network: its name, and the machine.
 type Way = (&'static str, fn() -> Result<(Echo, Names), String>);
 
 const WAYS: [Way; 6] = [
-    ("Linux", || echo::boot(System::Linux)),
-    ("Sietch", || echo::boot(System::Sietch)),
-    ("`libsietch.so`, card", || beside::echo(beside::OWN_CARD)),
-    ("VF", || beside::echo(beside::OWN_FUNCTION)),
+    ("Linux", || echo::boot(System::Linux, &server(PROGRAM)?)),
+    ("Sietch", || echo::boot(System::Sietch, &server(PROGRAM)?)),
+    ("`libsietch.so`, card", || {
+        beside::echo(beside::OWN_CARD, &dynamic_server(PROGRAM)?)
+    }),
+    ("VF", || {
+        beside::echo(beside::OWN_FUNCTION, &dynamic_server(PROGRAM)?)
+    }),
     ("native, card", || rings::native_echo(&CARD_FLAGS, CARD)),
     ("VF", || rings::native_echo(&VF_FLAGS, VF)),
 ];

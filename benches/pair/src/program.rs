@@ -28,14 +28,22 @@ pub fn build(source: &str) -> Result<String, String> {
     compile(source, &name.to_string_lossy(), &["-static"])
 }
 
+/// A line `// build: liburing` in the source asks for that library, of which Debian's package of programs has no name for
+/// linkers.
 fn compile(source: &str, name: &str, flags: &[&str]) -> Result<String, String> {
     let program = format!("{OUTPUT}/{name}");
+    let text = fs::read_to_string(source).unwrap_or_default();
+    let libraries: &[&str] = match text.contains("// build: liburing") {
+        true => &["-l:liburing.so.2"],
+        false => &[],
+    };
     fs::create_dir_all(OUTPUT).map_err(|error| format!("{OUTPUT}: {error}"))?;
     let built = Command::new("cc")
         .args(["-O2", "-Wall", "-D_GNU_SOURCE", "-I", "tests/programs"])
         .args(flags)
         .args(["-o", &program])
         .arg(source)
+        .args(libraries)
         .status();
     match built.is_ok_and(|status| status.success()) {
         true => Ok(program),

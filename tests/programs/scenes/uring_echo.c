@@ -1,31 +1,12 @@
 // Sends back whatever comes to port 7, datagrams and streams, by liburing: one ring, entered once for all that has
 // completed. Says how often it was entered, and for how many completions, when a datagram says "count".
 // build: liburing
-#include <linux/io_uring.h>
+#include "liburing.h"
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-// What there is of <liburing.h> here (version 2, which its soname promises).
-struct io_uring {
-    unsigned *sq[7];
-    struct io_uring_sqe *sqes;
-    unsigned head, tail;
-    size_t sq_bytes;
-    void *sq_ring;
-    unsigned sq_mask, sq_entries, pad[2];
-    unsigned *cq_head, *cq_tail, *cq_words[4];
-    struct io_uring_cqe *cqes;
-    size_t cq_bytes;
-    void *cq_ring;
-    unsigned cq_mask, cq_entries, more_pad[2];
-    unsigned rest[6];
-};
-int io_uring_queue_init(unsigned entries, struct io_uring *ring, unsigned flags);
-struct io_uring_sqe *io_uring_get_sqe(struct io_uring *ring);
-int io_uring_submit_and_wait(struct io_uring *ring, unsigned least);
 
 enum { WINDOW = 128, STREAMS = 64, BYTES = 2048 };
 enum kind { ACCEPT, HEARD, ANSWERED, READ, WRITTEN };
@@ -44,12 +25,8 @@ static struct stream {
 static unsigned long entered, completed;
 
 static struct io_uring_sqe *entry(int op, int fd, enum kind kind, unsigned index) {
-    struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+    struct io_uring_sqe *sqe = next_entry(&ring, op, fd, (unsigned long)kind << 32 | index);
     if (!sqe) exit(2);
-    memset(sqe, 0, sizeof *sqe);
-    sqe->opcode = op;
-    sqe->fd = fd;
-    sqe->user_data = (unsigned long)kind << 32 | index;
     return sqe;
 }
 

@@ -1,7 +1,7 @@
 //! Programs that use io_uring, with `libsietch.so` in front (`docs/bypass.md`).
 
 use std::io::{Read, Write};
-use std::net::{TcpStream, UdpSocket};
+use std::net::{Ipv4Addr, TcpStream, UdpSocket};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -16,6 +16,10 @@ pub const TESTS: &[Test] = &[
     (
         "an echo by liburing and libsietch.so answers datagrams and streams from one ring",
         echoes,
+    ),
+    (
+        "an echo by one receive of many shots and libsietch.so answers from lent buffers",
+        echoes_of_many_shots,
     ),
     (
         "fio by libsietch.so has the kernel's ring for its files",
@@ -34,7 +38,25 @@ fn echoes(setup: &Setup) -> Result<(), String> {
     let program = format!("{}:/bin/uring_echo", program.display());
     let mut shell = operator_of(setup, "256M", &[&program])?;
     start(&mut shell, "uring_echo", "serving")?;
-    let done = datagrams().and_then(|()| streams());
+    let done = datagrams(PROGRAM).and_then(|()| streams(PROGRAM));
+    done.map_err(|error| shell.guest.explain(&error.to_string()))?;
+    let said = shell.ask("cat /tmp/said; kill $!; wait $!")?;
+    if said.contains("libsietch:") {
+        return Err(said);
+    }
+    shell.leave().map(drop)
+}
+
+/// The server whose instructions `bench-echo --own` counts.
+fn echoes_of_many_shots(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let program = build::c(Path::new("benches/pair/servers/uring_udp_echo.c"))?;
+    let program = format!("{}:/bin/uring_udp_echo", program.display());
+    let mut shell = operator_of(setup, "256M", &[&program])?;
+    start(&mut shell, "uring_udp_echo", "serving")?;
+    let done = datagrams(PROGRAM);
     done.map_err(|error| shell.guest.explain(&error.to_string()))?;
     let said = shell.ask("cat /tmp/said; kill $!; wait $!")?;
     if said.contains("libsietch:") {
@@ -44,9 +66,9 @@ fn echoes(setup: &Setup) -> Result<(), String> {
 }
 
 /// Bursts of datagrams, each of which comes back as it was.
-fn datagrams() -> std::io::Result<()> {
+pub fn datagrams(address: Ipv4Addr) -> std::io::Result<()> {
     let socket = UdpSocket::bind("0.0.0.0:0")?;
-    socket.connect((PROGRAM, ECHO))?;
+    socket.connect((address, ECHO))?;
     socket.set_read_timeout(Some(PATIENCE))?;
     for round in 0..10_u8 {
         let sent: Vec<Vec<u8>> = (0..40)
@@ -69,9 +91,9 @@ fn datagrams() -> std::io::Result<()> {
 }
 
 /// Connections side by side, each with more than fits into a window, written and read at once.
-fn streams() -> std::io::Result<()> {
+pub fn streams(address: Ipv4Addr) -> std::io::Result<()> {
     let clients: Vec<_> = (0..8)
-        .map(|client| thread::spawn(move || stream(client)))
+        .map(|client| thread::spawn(move || stream(address, client)))
         .collect();
     for client in clients {
         client.join().map_err(|_| std::io::ErrorKind::Other)??;
@@ -79,9 +101,9 @@ fn streams() -> std::io::Result<()> {
     Ok(())
 }
 
-fn stream(client: u8) -> std::io::Result<()> {
+fn stream(address: Ipv4Addr, client: u8) -> std::io::Result<()> {
     const BYTES: usize = 300_000;
-    let mut stream = TcpStream::connect((PROGRAM, ECHO))?;
+    let mut stream = TcpStream::connect((address, ECHO))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let sent: Vec<u8> = (0..BYTES).map(|at| (at / 7) as u8 ^ client).collect();
     let mut writing = stream.try_clone()?;
