@@ -121,6 +121,7 @@ mod tally;
 mod tcpdump;
 mod threads;
 mod tokio;
+mod tokio_rings;
 mod tracing;
 mod umem;
 mod userland;
@@ -305,6 +306,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         c_io::TESTS,
         bypass::TESTS,
         socket_rings::TESTS,
+        tokio_rings::TESTS,
         seen::TESTS,
         exchanged::TESTS,
         once(setup, Cpus::Several, bypass::TESTS_OF_MORE),
