@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::io::{IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
+use std::ops::{Deref, DerefMut};
 use std::{mem, ptr, slice};
 
 use libc::{AF_INET, AF_UNSPEC, iovec, sockaddr, sockaddr_in, socklen_t};
@@ -134,18 +135,53 @@ pub unsafe fn put(at: *mut c_void, bytes: &[u8]) -> usize {
     bytes.len()
 }
 
-/// The pieces of a list.
+/// The pieces of a list. One, as most have, needs no memory of its own.
+pub enum Pieces<P> {
+    One([P; 1]),
+    Many(Vec<P>),
+}
+
+impl<P> Pieces<P> {
+    fn of(list: &[iovec], piece: impl Fn(&iovec) -> P) -> Self {
+        match list {
+            [one] => Self::One([piece(one)]),
+            list => Self::Many(list.iter().map(piece).collect()),
+        }
+    }
+}
+
+impl<P> Deref for Pieces<P> {
+    type Target = [P];
+
+    fn deref(&self) -> &[P] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+}
+
+impl<P> DerefMut for Pieces<P> {
+    fn deref_mut(&mut self) -> &mut [P] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+}
+
+/// The pieces of a list to read from.
 ///
 /// # Safety
 /// **Caller**, as in [`piece`].
 ///
 /// Errors: `INVALID` for a number of them that cannot be.
-pub unsafe fn pieces<'a>(at: *const iovec, count: usize) -> Result<Vec<IoSlice<'a>>> {
+pub unsafe fn pieces<'a>(at: *const iovec, count: usize) -> Result<Pieces<IoSlice<'a>>> {
     // SAFETY: **Caller**.
     let list = unsafe { list(at, count) }?;
     // SAFETY: **Caller**.
     let piece = |one: &iovec| unsafe { piece(one.iov_base, one.iov_len) };
-    Ok(list.iter().map(piece).collect())
+    Ok(Pieces::of(list, piece))
 }
 
 /// The same to write to.
@@ -154,12 +190,12 @@ pub unsafe fn pieces<'a>(at: *const iovec, count: usize) -> Result<Vec<IoSlice<'
 /// **Caller**, as in [`piece_mut`].
 ///
 /// Errors: `INVALID` for a number of them that cannot be.
-pub unsafe fn pieces_mut<'a>(at: *const iovec, count: usize) -> Result<Vec<IoSliceMut<'a>>> {
+pub unsafe fn pieces_mut<'a>(at: *const iovec, count: usize) -> Result<Pieces<IoSliceMut<'a>>> {
     // SAFETY: **Caller**.
     let list = unsafe { list(at, count) }?;
     // SAFETY: **Caller**.
     let piece = |one: &iovec| unsafe { piece_mut(one.iov_base, one.iov_len) };
-    Ok(list.iter().map(piece).collect())
+    Ok(Pieces::of(list, piece))
 }
 
 /// # Safety
