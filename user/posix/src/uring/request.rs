@@ -66,6 +66,7 @@ pub struct Request {
     /// The number that it waits for, and who waits for it, too.
     pub waits_for: Option<i32>,
     pub next_waiting: Option<Slot>,
+    pub previous_waiting: Option<Slot>,
     pub forwarded: Forwarded,
 }
 
@@ -98,6 +99,7 @@ impl Request {
             deadline: None,
             waits_for: None,
             next_waiting: None,
+            previous_waiting: None,
             forwarded: Forwarded::No,
         }
     }

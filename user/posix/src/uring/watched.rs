@@ -1,4 +1,5 @@
-//! Who waits for which socket of ours: a list for each number, through the requests themselves.
+//! Who waits for which socket of ours: a list for each number, both ways through the requests themselves, so that any of
+//! thousands leaves at once.
 
 use super::request::{Requests, Slot};
 
@@ -46,16 +47,17 @@ impl Watched {
         {
             request.waits_for = Some(number);
             request.next_waiting = watch.first.replace(slot);
+            let next = request.next_waiting;
+            if let Some(next) = next.and_then(|next| requests.get_mut(next)) {
+                next.previous_waiting = Some(slot);
+            }
         }
     }
 
     /// One that waits no longer.
     pub fn pop(&mut self, number: i32, requests: &mut Requests) -> Option<Slot> {
-        let watch = self.get_mut(number)?;
-        let slot = watch.first?;
-        let request = requests.get_mut(slot)?;
-        watch.first = request.next_waiting.take();
-        request.waits_for = None;
+        let slot = self.get_mut(number)?.first?;
+        self.remove(slot, requests);
         Some(slot)
     }
 
@@ -64,23 +66,21 @@ impl Watched {
         let Some(request) = requests.get_mut(slot) else {
             return;
         };
-        let (Some(number), next) = (request.waits_for.take(), request.next_waiting.take()) else {
+        let Some(number) = request.waits_for.take() else {
             return;
         };
-        let Some(watch) = self.get_mut(number) else {
-            return;
-        };
-        if watch.first == Some(slot) {
-            watch.first = next;
-            return;
+        let next = request.next_waiting.take();
+        let previous = request.previous_waiting.take();
+        if let Some(next) = next.and_then(|next| requests.get_mut(next)) {
+            next.previous_waiting = previous;
         }
-        let mut at = watch.first;
-        while let Some(before) = at.and_then(|at| requests.get_mut(at)) {
-            if before.next_waiting == Some(slot) {
-                before.next_waiting = next;
-                return;
+        match previous.and_then(|previous| requests.get_mut(previous)) {
+            Some(previous) => previous.next_waiting = next,
+            None => {
+                if let Some(watch) = self.get_mut(number) {
+                    watch.first = next;
+                }
             }
-            at = before.next_waiting;
         }
     }
 }
