@@ -71,6 +71,7 @@ needs_test() {
 	nvme nvme-cli
 	sfdisk fdisk
 	mkfs.ext4 e2fsprogs
+	apache2ctl apache2
 	NEEDS
 }
 needs_long() { needs_suites; }

@@ -10,7 +10,7 @@ use qemu::{Forward, Protocol};
 
 mod disk;
 mod ip;
-mod root_disk;
+mod root;
 mod size;
 mod user;
 mod volume;
@@ -18,7 +18,7 @@ mod volume_name;
 
 pub use disk::DiskFlag;
 pub use ip::Ip;
-pub use root_disk::RootDisk;
+pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
 pub(crate) use size::told;
 pub use user::User;
@@ -166,10 +166,9 @@ pub struct RunFlags {
         value_name = "FILE[,format=raw|qcow2][,bus=virtio|nvme[,vf=N]][,cache=unsafe][,ro]"
     )]
     pub disk: Vec<DiskFlag>,
-    /// Have a disk as the root, a volume by its name or a file by its path: what is changed there stays. PROGRAM is a
-    /// path on that disk, or a name to search there; /dev/vda is this disk
-    #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["add", "bypass", "log"])]
-    pub root_disk: Option<RootDisk>,
+    /// The root.
+    #[command(flatten)]
+    pub root: RootFlags,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
     pub accel: AccelFlag,

@@ -27,6 +27,8 @@ use crate::stdio::Console;
 const MEMORY_MIB: u32 = 256;
 /// What kernel and program need at the least, beside the image.
 const MEMORY_BESIDE_IMAGE_MIB: u32 = 12;
+/// The device that has the folder which is the root.
+const ROOT_TAG: &str = "root";
 /// The addresses of the user network.
 const USER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
 const USER_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
@@ -57,8 +59,8 @@ pub struct GuestConfig {
     pub hostname: Option<String>,
     /// How the program's input and output reach us.
     pub console: Console,
-    /// Whether the program is on a disk, and not to be packed.
-    pub has_root_disk: bool,
+    /// Whether the program is in a root of its own, and not to be packed.
+    pub has_own_root: bool,
     /// Whether the card is the program's.
     pub bypass: Option<Bypass>,
     /// Which of the program's files are on a log: the library's variable.
@@ -72,7 +74,7 @@ impl GuestConfig {
             net: net(flags),
             hostname: flags.name.clone(),
             console: Console::default(),
-            has_root_disk: flags.root_disk.is_some(),
+            has_own_root: flags.root.is_own(),
             bypass: Bypass::of(flags)?,
             log: flags.log.clone(),
         })
@@ -86,7 +88,7 @@ impl GuestConfig {
 impl Plan {
     /// Packs the program that `flags` name.
     pub fn new(flags: &ProgramFlags, around: &GuestConfig) -> Result<Self, Failure> {
-        let mut packed = match around.has_root_disk {
+        let mut packed = match around.has_own_root {
             true => Packed::nothing(flags.program()),
             false => Packed::new(flags.program())?,
         };
@@ -113,7 +115,7 @@ impl Plan {
         }
         let run = run_file(flags, &packed, &hostname, around);
         run.add_to(&mut packed.image);
-        let hints = match around.has_root_disk {
+        let hints = match around.has_own_root {
             true => Vec::new(),
             false => hints(&run, &packed),
         };
@@ -310,6 +312,12 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
     }
+    if flags.root.read_only {
+        command_line = command_line.set("ro", "1");
+    }
+    for tmpfs in flags.root.tmpfs() {
+        command_line = command_line.mount_tmpfs(&tmpfs.options, &tmpfs.guest);
+    }
     let (command_line, volumes) = folders(flags, command_line)?;
     let forwards: Vec<_> = flags.publish.iter().map(|publish| publish.0).collect();
     let is_card_for_program = flags.bypass == Some(BypassFlag::Card);
@@ -358,6 +366,10 @@ fn folders(
     mut command_line: CommandLine,
 ) -> Result<(CommandLine, Vec<Volume>), Failure> {
     let mut volumes = Vec::new();
+    if let Some(path) = flags.root.folder() {
+        command_line = command_line.set("root", &format!("9P={ROOT_TAG}"));
+        volumes.push(root_folder(path)?);
+    }
     for (number, mount) in flags.volume.iter().enumerate() {
         let MountSource::Folder { path, host_owners } = &mount.source else {
             continue;
@@ -376,6 +388,21 @@ fn folders(
         });
     }
     Ok((command_line, volumes))
+}
+
+/// The folder that is the root: it is only read, and owners are the host's.
+fn root_folder(path: &Path) -> Result<Volume, Failure> {
+    let host = std::fs::canonicalize(path).ok();
+    let host = host.filter(|host| host.is_dir());
+    Ok(Volume {
+        host: host.ok_or_else(|| Failure::NoSuchPath {
+            path: path.into(),
+            flag: "--rootfs",
+        })?,
+        tag: ROOT_TAG.into(),
+        read_only: true,
+        owners: Owners::Host,
+    })
 }
 
 /// The disks that `flags` ask for.

@@ -38,6 +38,13 @@ impl CommandLine {
         self
     }
 
+    /// Adds `mounttmpfs=OPTIONS:/guest/path`; colons in both are encoded.
+    pub fn mount_tmpfs(mut self, options: &str, guest: &str) -> Self {
+        let value = format!("{}:{}", encode(options, ":"), encode(guest, ":"));
+        self.add("mounttmpfs", &value);
+        self
+    }
+
     fn add(&mut self, key: &str, encoded: &str) {
         let space = if self.0.is_empty() { "" } else { " " };
         // Writing to a String cannot fail.

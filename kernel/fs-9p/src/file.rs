@@ -31,38 +31,58 @@ impl Node {
         }
     }
 
-    fn fill_page(&self, index: u64, page: &Page) -> Result<()> {
+    /// Fills pages with as few requests as possible.
+    fn fill_pages(&self, first: u64, pages: &[Page]) -> Result<()> {
+        let wanted = pages.len() * PAGE_BYTES;
         let mut filled = 0;
-        while filled < PAGE_BYTES {
-            let data = self.ask(index * PAGE + filled as u64, PAGE_BYTES - filled)?;
-            if data.is_empty() && filled == 0 {
-                // It was cut off since the caller looked at its size.
-                return Err(Error::Io);
-            }
+        while filled < wanted {
+            let data = self.ask(first * PAGE + filled as u64, wanted - filled)?;
+            let data = data.get(..wanted - filled).unwrap_or(&data);
             if data.is_empty() {
                 break;
             }
-            let len = data.len().min(PAGE_BYTES - filled);
-            page.write(filled, data.get(..len).unwrap_or(&[]));
-            filled += len;
+            scatter(pages, filled, data);
+            filled += data.len();
         }
-        page.zero(filled..PAGE_BYTES);
+        let last = wanted.saturating_sub(PAGE_BYTES);
+        match pages.last().filter(|_| filled > last) {
+            Some(page) => page.zero(filled - last..PAGE_BYTES),
+            // It was cut off since the caller looked at its size.
+            None => return Err(Error::Io),
+        }
         Ok(())
     }
 }
 
-/// Others change the host's files, so only what programs have mapped is kept.
+/// Puts bytes into pages, from byte `at` of the first one on.
+fn scatter(pages: &[Page], at: usize, data: &[u8]) {
+    let (mut at, mut rest) = (at, data);
+    while let (Some(page), false) = (pages.get(at / PAGE_BYTES), rest.is_empty()) {
+        let len = (PAGE_BYTES - at % PAGE_BYTES).min(rest.len());
+        let (piece, more) = rest.split_at(len);
+        page.write(at % PAGE_BYTES, piece);
+        (at, rest) = (at + len, more);
+    }
+}
+
+/// Others change the host's files, so only what programs have mapped is kept, unless the mount says otherwise.
 impl Backing for Node {
     fn cache(&self) -> &Cache {
         &self.cache
     }
 
     fn keeps(&self) -> Keeps {
-        Keeps::Mapped
+        match self.volume.is_immutable {
+            true => Keeps::All,
+            false => Keeps::Mapped,
+        }
     }
 
     fn size(&self) -> Result<u64> {
-        Ok(self.attributes()?.size)
+        match self.volume.is_immutable {
+            true => Ok(self.first_size),
+            false => Ok(self.attributes()?.size),
+        }
     }
 
     fn piece_bytes(&self) -> usize {
@@ -70,9 +90,7 @@ impl Backing for Node {
     }
 
     fn fill(&self, first: u64, pages: &[Page]) -> Result<bool> {
-        let mut pages = (first..).zip(pages);
-        pages.try_for_each(|(index, page)| self.fill_page(index, page))?;
-        Ok(true)
+        self.fill_pages(first, pages).map(|()| true)
     }
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
@@ -129,6 +147,7 @@ impl File for Node {
     }
 
     fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
+        self.volume.check_mutable()?;
         pagecache::write_at(self, open, offset, from)
     }
 

@@ -11,6 +11,8 @@
 //! can be asked for: names and attributes are looked up each time, reads go to the host,
 //! writes go through to it before they return. Only pages that a program has mapped
 //! are kept: reads and writes see them, `msync`, `fsync` and `close` bring them home.
+//! With the option `immutable` the folder stays as it is as long as it is mounted, and is only read: then names and all
+//! pages are kept, and files are read ahead.
 //!
 //! A file that is open keeps an open file on the host, and so survives its removal.
 //!
@@ -86,11 +88,13 @@ fn complete_all() {
     links().iter().for_each(|link| link.complete());
 }
 
-/// The options of mount(2); the volume decides all of it.
+/// The options of mount(2); the volume decides all of it but the last.
 const OPTIONS: &[&str] = &[
     "trans", "version", "msize", "access", "cache", "uname", "aname", "debug", "dfltuid",
-    "dfltgid", "nodevmap", "posixacl", "noxattr",
+    "dfltgid", "nodevmap", "posixacl", "noxattr", IMMUTABLE,
 ];
+/// This one is ours.
+const IMMUTABLE: &str = "immutable";
 
 /// Makes the kind known to mount(2). Once, before the root is filled.
 pub fn init() {
@@ -103,7 +107,9 @@ pub fn init() {
 }
 
 /// The file system of the volume called `tag`.
-fn make(tag: &[u8], _options: &[u8]) -> Result<Arc<dyn FileSystem>> {
+fn make(tag: &[u8], options: &[u8]) -> Result<Arc<dyn FileSystem>> {
     let link = links().into_iter().find(|link| link.is_called(tag));
-    Ok(Volume::open(link.ok_or(Error::WrongDevice)?)?)
+    let mut options = options.split(|byte| *byte == b',');
+    let is_immutable = options.any(|option| option == IMMUTABLE.as_bytes());
+    Ok(Volume::open(link.ok_or(Error::WrongDevice)?, is_immutable)?)
 }

@@ -31,6 +31,8 @@ pub(super) struct Node {
     handle: Handle,
     qid: Qid,
     kind: FileType,
+    /// Bytes when it was looked up.
+    pub(super) first_size: u64,
     /// The same file, open on the host; from the first open file on.
     open: Mutex<Option<Arc<Handle>>>,
     /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
@@ -52,6 +54,7 @@ impl Node {
             handle,
             qid: attributes.qid,
             kind,
+            first_size: attributes.size,
             open: Mutex::new(None),
             is_ordinary: AtomicBool::new(false),
             cache: Cache::default(),
@@ -85,6 +88,8 @@ impl Node {
         };
         if self.kind == FileType::Directory {
             lopen(RDONLY | DIRECTORY)?;
+        } else if self.volume.is_immutable {
+            lopen(RDONLY)?;
         } else if let Err(error) = lopen(RDWR) {
             match error {
                 Error::AccessDenied | Error::ReadOnly | Error::TextBusy => lopen(RDONLY)?,
@@ -122,6 +127,7 @@ impl Node {
     }
 
     pub(super) fn set(&self, set: SetAttributes) -> Result<()> {
+        self.volume.check_mutable()?;
         self.volume
             .call(&Request::Setattr {
                 fid: self.fid(),

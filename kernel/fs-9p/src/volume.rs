@@ -17,8 +17,8 @@ use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of 9P (statfs(2)).
 const MAGIC: u64 = 0x0102_1997;
-/// Nodes known by identity at which the forgotten ones are dropped.
-const KNOWN_MAX: usize = 1024;
+/// Nodes known by identity at which the forgotten ones are dropped at first.
+const KNOWN_AT_FIRST: usize = 1024;
 
 /// A volume with its top, as it is mounted.
 pub(super) struct Tree {
@@ -33,9 +33,27 @@ pub(super) struct Volume {
     /// Fids that nobody uses any more, to be clunked by the next who calls.
     forgotten: Spin<Vec<Fid>>,
     /// So that a file opened twice has one set of pages.
-    known: Spin<BTreeMap<u64, Weak<Node>>>,
+    known: Spin<Known>,
     /// The file system's number.
     pub device: u64,
+    /// Nobody changes the files, so what was read of them is kept.
+    pub is_immutable: bool,
+}
+
+struct Known {
+    nodes: BTreeMap<u64, Weak<Node>>,
+    /// At so many the forgotten ones are dropped: twice those that lived, so that a look at all of them is rare.
+    clean_at: usize,
+}
+
+impl Known {
+    fn note(&mut self, number: u64, node: Weak<Node>) {
+        if self.nodes.len() >= self.clean_at {
+            self.nodes.retain(|_, node| node.strong_count() != 0);
+            self.clean_at = (2 * self.nodes.len()).max(KNOWN_AT_FIRST);
+        }
+        self.nodes.insert(number, node);
+    }
 }
 
 /// A fid that the server knows; it is clunked some time after the drop.
@@ -58,13 +76,17 @@ impl Drop for Handle {
 
 impl Volume {
     /// Opens the conversation and finds the root.
-    pub(super) fn open(link: Arc<Link>) -> Result<Arc<Tree>> {
+    pub(super) fn open(link: Arc<Link>, is_immutable: bool) -> Result<Arc<Tree>> {
         let volume = Arc::new(Self {
             link,
             fids: Spin::new(Fids::new()),
             forgotten: Spin::new(Vec::new()),
-            known: Spin::new(BTreeMap::new()),
+            known: Spin::new(Known {
+                nodes: BTreeMap::new(),
+                clean_at: KNOWN_AT_FIRST,
+            }),
             device: next_device(),
+            is_immutable,
         });
         volume.agree()?;
         let attach = |fid| Request::Attach {
@@ -88,6 +110,14 @@ impl Volume {
                 msize: theirs,
             } if theirs == msize => Ok(()),
             _ => Err(Error::Unsupported),
+        }
+    }
+
+    /// Refuses changes of files that nobody changes.
+    pub(super) fn check_mutable(&self) -> Result<()> {
+        match self.is_immutable {
+            true => Err(Error::ReadOnly),
+            false => Ok(()),
         }
     }
 
@@ -165,21 +195,19 @@ impl Volume {
         }
         let node = Node::new(self, handle, &attributes)?;
         let mut known = self.known.lock();
-        if known.len() >= KNOWN_MAX {
-            known.retain(|_, node| node.strong_count() != 0);
-        }
-        known.insert(attributes.qid.path, Arc::downgrade(&node));
+        known.note(attributes.qid.path, Arc::downgrade(&node));
+        drop(known);
         Ok(node)
     }
 
     fn known(&self, qid: Qid) -> Option<Arc<Node>> {
-        self.known.lock().get(&qid.path)?.upgrade()
+        self.known.lock().nodes.get(&qid.path)?.upgrade()
     }
 
     /// The known file with the lowest identity from `first` on, if it still lives.
     fn node_from(&self, first: u64) -> Option<(u64, Option<Arc<Node>>)> {
         let known = self.known.lock();
-        let (number, node) = known.range(first..).next()?;
+        let (number, node) = known.nodes.range(first..).next()?;
         Some((*number, node.upgrade()))
     }
 
@@ -226,13 +254,13 @@ impl FileSystem for Tree {
     }
 
     fn keeps_names(&self) -> bool {
-        false
+        self.volume.is_immutable
     }
 
     fn sync(&self) -> Result<()> {
         let nodes = {
             let known = self.volume.known.lock();
-            fallible::collected(known.values().filter_map(Weak::upgrade))?
+            fallible::collected(known.nodes.values().filter_map(Weak::upgrade))?
         };
         nodes
             .iter()

@@ -58,6 +58,7 @@ fn kernel_main() -> ! {
     kernel_block::init();
     kernel_vsa::init();
     fs_ext4::init();
+    fs_overlay::init();
     if let Err(error) = fs_tmp::boot::mount_all(archives) {
         klog!("the image's file system is unusable: {error:?}");
         mach::power::off(STATUS_BAD_IMAGE);
@@ -158,6 +159,7 @@ fn start_program(run: Run) {
         user: run.user,
         is_traced: options::value("strace").is_some_and(|value| value == b"1"),
         root: options::root(),
+        is_read_only: options::value("ro").is_some_and(|value| value == b"1"),
         volumes: options::volumes(),
     };
     if linux::start_init(first).is_err() {

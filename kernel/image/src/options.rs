@@ -9,7 +9,7 @@
 
 use alloc::vec::Vec;
 
-use linux::{Volume, VolumeSource};
+use linux::{Changes, Root, Volume, VolumeSource};
 use tty::console::{Host, HostFile};
 
 /// The value of the last `key=` on the command line, decoded.
@@ -28,14 +28,24 @@ pub fn raw_values(key: &str) -> impl Iterator<Item = &'static str> {
     words.filter_map(move |word| word.strip_prefix(key)?.strip_prefix('='))
 }
 
-/// The disk that is to be the root (`root=UUID=...`, as Linux has it).
-pub fn root() -> Option<[u8; 16]> {
+/// What is to be the root: a disk (`root=UUID=...`, as Linux has it) or a folder of the host (`root=9P=TAG`). With
+/// `overlay=memory` or `overlay=UUID=...` it is only read, and changes go there.
+pub fn root() -> Option<Root> {
     let text = raw_values("root").last()?;
-    parse_uuid(text.strip_prefix("UUID=")?)
+    let source = match text.strip_prefix("9P=") {
+        Some(tag) => VolumeSource::Folder(decode(tag.as_bytes())),
+        None => VolumeSource::Disk(parse_uuid(text.strip_prefix("UUID=")?)?),
+    };
+    let changes = match raw_values("overlay").last() {
+        None => Changes::InPlace,
+        Some("memory") => Changes::Memory,
+        Some(text) => Changes::Disk(parse_uuid(text.strip_prefix("UUID=")?)?),
+    };
+    Some(Root { source, changes })
 }
 
-/// What is to be mounted: folders of the host (`mount9p=TAG:...`) and disks (`mountdisk=UUID:...`), what
-/// is above before what is below.
+/// What is to be mounted: folders of the host (`mount9p=TAG:...`), disks (`mountdisk=UUID:...`) and file systems in
+/// memory (`mounttmpfs=OPTIONS:...`), what is above before what is below.
 pub fn volumes() -> Vec<Volume> {
     let folders = raw_values("mount9p").filter_map(|text| {
         let tag = |tag: &str| Some(VolumeSource::Folder(decode(tag.as_bytes())));
@@ -45,7 +55,11 @@ pub fn volumes() -> Vec<Volume> {
         let uuid = |uuid: &str| Some(VolumeSource::Disk(parse_uuid(uuid)?));
         volume(text, uuid)
     });
-    let mut volumes: Vec<Volume> = folders.chain(disks).collect();
+    let memory = raw_values("mounttmpfs").filter_map(|text| {
+        let options = |options: &str| Some(VolumeSource::Memory(decode(options.as_bytes())));
+        volume(text, options)
+    });
+    let mut volumes: Vec<Volume> = folders.chain(disks).chain(memory).collect();
     volumes.sort_by_key(|volume| volume.path.split(|&byte| byte == b'/').count());
     volumes
 }

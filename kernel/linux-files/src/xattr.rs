@@ -210,6 +210,9 @@ fn checked<'a>(
         Space::Security if writes && !is_administrator(call) => return Err(refused),
         Space::Trusted | Space::Security => {}
     }
+    if writes {
+        place.inode().prepare_change()?;
+    }
     place.inode().extended().ok_or(Error::Unsupported)
 }
 

@@ -1,5 +1,6 @@
 //! The first program of all: process 1, its console, directory and volumes.
 
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ::exec::Arguments;
@@ -12,9 +13,10 @@ use sync::{Error, Result};
 use task::{self, ExitStatus, current, family};
 use tty::console;
 use vfs::file::StatusFlags;
-use vfs::{self, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
+use vfs::{self, FileSystem, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
 
-use crate::{links, root_disk, strace};
+use crate::root::{self, Root};
+use crate::{links, strace};
 use linux_abi::errno::Errno;
 use linux_task::{exec, leave};
 
@@ -28,8 +30,10 @@ pub struct First {
     pub user: Option<(u32, u32)>,
     /// Whether its calls are reported.
     pub is_traced: bool,
-    /// The UUID of the disk that is to be the root; the image is if there is none.
-    pub root: Option<[u8; 16]>,
+    /// What is to be the root; the image is if there is none.
+    pub root: Option<Root>,
+    /// Whether programs may not change the root.
+    pub is_read_only: bool,
     /// What is to be mounted before.
     pub volumes: Vec<Volume>,
 }
@@ -50,6 +54,24 @@ pub enum VolumeSource {
     Folder(Vec<u8>),
     /// A disk or a partition, by the UUID of its ext4 image.
     Disk([u8; 16]),
+    /// Nowhere but in memory; with the options of a tmpfs.
+    Memory(Vec<u8>),
+}
+
+impl VolumeSource {
+    /// The file system, and its source as /proc/mounts shows it. With `is_immutable` nobody changes it
+    /// meanwhile.
+    ///
+    /// Errors: `NoSuchDevice`, and what the file system says.
+    pub(crate) fn system(&self, is_immutable: bool) -> Result<(Arc<dyn FileSystem>, Vec<u8>)> {
+        let (kind, source, options) = match self {
+            Self::Folder(tag) if is_immutable => ("9p", tag.clone(), &b"immutable"[..]),
+            Self::Folder(tag) => ("9p", tag.clone(), &b""[..]),
+            Self::Disk(uuid) => ("ext4", fs_ext4::node_of(uuid)?.into_bytes(), &b""[..]),
+            Self::Memory(options) => ("tmpfs", fallible::copied(b"tmpfs")?, &options[..]),
+        };
+        Ok((kinds::make(kind.as_bytes(), &source, options)?, source))
+    }
 }
 
 /// What process 1 runs; the thread that becomes it takes no argument.
@@ -96,8 +118,8 @@ fn begin(_: usize) -> ! {
 }
 
 fn prepare(first: &First) -> Result<UserRegs> {
-    if let Some(uuid) = &first.root {
-        enter_root(uuid)?;
+    if let Some(root) = &first.root {
+        enter_root(root)?;
     }
     open_console()?;
     kernel_vsa::attach_all();
@@ -111,6 +133,9 @@ fn prepare(first: &First) -> Result<UserRegs> {
         }
     }
     links::restore();
+    if first.is_read_only {
+        forbid_changes()?;
+    }
     if !first.directory.is_empty() {
         let place = vfs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
         vfs::context().set_cwd(place);
@@ -119,7 +144,7 @@ fn prepare(first: &First) -> Result<UserRegs> {
         become_user(uid, gid)?;
     }
     let mut arguments = first.arguments.clone();
-    arguments.path = root_disk::program(&arguments.path, &arguments.environment);
+    arguments.path = root::program(&arguments.path, &arguments.environment);
     exec::open_and_exec(arguments)
 }
 
@@ -140,8 +165,18 @@ fn become_user(uid: u32, gid: u32) -> Result<()> {
     Ok(())
 }
 
-fn enter_root(uuid: &[u8; 16]) -> Result<()> {
-    root_disk::enter(uuid).inspect_err(|error| klog!("the root is not mounted: {error:?}"))
+fn enter_root(root: &Root) -> Result<()> {
+    root::enter(root).inspect_err(|error| klog!("the root is not mounted: {error:?}"))
+}
+
+/// The root cannot be changed from now on; what is mounted below it can.
+fn forbid_changes() -> Result<()> {
+    let change = mount::Change {
+        set: MountFlags::RDONLY,
+        clear: MountFlags::empty(),
+        propagation: None,
+    };
+    mount::change(&vfs::context().root(), change, false)
 }
 
 /// Descriptors 0, 1 and 2 are what the host has there.
@@ -164,11 +199,7 @@ fn open_console() -> Result<()> {
 fn mount_volume(volume: &Volume) -> Result<()> {
     make_directories(&volume.path)?;
     let at = vfs::resolve(None, &volume.path, Walk::FOLLOW | Walk::DIRECTORY)?;
-    let (kind, source) = match &volume.source {
-        VolumeSource::Folder(tag) => ("9p", tag.clone()),
-        VolumeSource::Disk(uuid) => ("ext4", fs_ext4::node_of(uuid)?.into_bytes()),
-    };
-    let system = kinds::make(kind.as_bytes(), &source, b"")?;
+    let (system, source) = volume.source.system(false)?;
     let mut flags = MountFlags::RELATIME;
     flags.set(MountFlags::RDONLY, volume.is_read_only);
     mount::mount(at, system, &source, flags)

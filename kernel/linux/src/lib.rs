@@ -22,7 +22,7 @@ mod ioctl;
 mod links;
 mod random;
 mod reboot;
-mod root_disk;
+mod root;
 mod shortage;
 mod strace;
 mod sysinfo;
@@ -30,4 +30,5 @@ mod table;
 mod trap;
 
 pub use init::{First, Volume, VolumeSource, start_init};
+pub use root::{Changes, Root};
 pub use trap::init;

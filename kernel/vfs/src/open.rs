@@ -183,6 +183,8 @@ pub fn open_path(place: Path, how: &OpenHow) -> Result<Arc<OpenFile>> {
         set_ids::shed(&**place.inode())?;
         place.inode().truncate(0)?;
         notify::changed(&place.dentry, notify::Mask::MODIFY);
+    } else if changes {
+        place.inode().prepare_change()?;
     }
     let opened = OpenFile::at(file, how.status, place);
     notify::opened(&opened);

@@ -105,6 +105,7 @@ mod repaired;
 mod resp;
 mod rings;
 mod root_disk;
+mod roots;
 mod seen;
 mod shell;
 mod snoop;
@@ -225,6 +226,8 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         volume::TESTS,
         ours(setup, volumes::TESTS),
         ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
+        ours(setup, roots::TESTS),
+        ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
         ours(setup, databases::TESTS),
         ours(setup, logged::TESTS),
         ours(setup, once(setup, Cpus::Several, logged_cuts::TESTS)),

@@ -58,7 +58,7 @@ fn keeps(setup: &Setup) -> Result<(), String> {
 }
 
 /// A small system: one program with its libraries and its names.
-fn plant(root: &Path) -> Result<(), String> {
+pub fn plant(root: &Path) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let copy = |path: &str| {
         let to = root.join(path.trim_start_matches('/'));

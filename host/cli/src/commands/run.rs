@@ -198,9 +198,9 @@ fn settings(
 
 /// Starts this command again in the background and waits until its machine runs.
 fn detach(flags: &RunFlags) -> Result<u8, Failure> {
-    let path = match flags.root_disk {
-        Some(_) => flags.program.program().into(),
-        None => program::find(flags.program.program())?,
+    let path = match flags.root.is_own() {
+        true => flags.program.program().into(),
+        false => program::find(flags.program.program())?,
     };
     let program = path.file_name().unwrap_or_default().to_string_lossy();
     let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;

@@ -11,7 +11,7 @@ use super::lock::{Access, Lock};
 use super::make::{self, Content, make};
 use super::store::{Store, Volume, summary_of};
 use crate::failure::Failure;
-use crate::flags::{ByteSize, Mount, MountSource, RootDisk, RunFlags, VolumeName, told};
+use crate::flags::{ByteSize, Mount, MountSource, Overlay, RootDisk, RunFlags, VolumeName, told};
 
 /// The volumes of one machine; they are its own until this is dropped and QEMU has ended.
 #[derive(Debug, Default)]
@@ -19,6 +19,8 @@ pub struct Attached {
     held: Vec<Held>,
     mounts: Vec<Place>,
     root: Option<Root>,
+    /// What the kernel is told of changes of the root.
+    overlay: Option<String>,
     /// What the user should know: sentences.
     pub notes: Vec<String>,
 }
@@ -38,7 +40,11 @@ enum Root {
     /// Among the volumes that are held.
     Held(usize),
     /// A file that is no volume; QEMU itself locks it.
-    File { path: PathBuf, uuid: [u8; 16] },
+    File {
+        path: PathBuf,
+        uuid: [u8; 16],
+        access: Access,
+    },
 }
 
 /// Where a volume appears.
@@ -55,8 +61,11 @@ struct Place {
 /// Errors: `VolumeInUse`, `VolumeDamaged`, `TwinDisks`, and what making one says.
 pub fn attach(flags: &RunFlags) -> Result<Attached, Failure> {
     let mut attached = Attached::default();
-    if let Some(root) = &flags.root_disk {
-        attached.take_root(root)?;
+    if let Some(root) = &flags.root.root_disk {
+        attached.take_root(root, flags)?;
+    }
+    if let Some(overlay) = flags.root.overlay() {
+        attached.take_overlay(overlay, flags)?;
     }
     for mount in &flags.volume {
         if let Some(name) = named(mount) {
@@ -94,16 +103,37 @@ impl Attached {
     }
 
     /// An empty disk would be no root, so none is made.
-    fn take_root(&mut self, root: &RootDisk) -> Result<(), Failure> {
+    fn take_root(&mut self, root: &RootDisk, flags: &RunFlags) -> Result<(), Failure> {
+        let access = match flags.root.overlay() {
+            Some(_) => Access::Read,
+            None => Access::Write,
+        };
         let root = match root {
             RootDisk::Volume(name) => {
                 let store = Store::of_user()?;
-                self.hold(&store, store.volume(name), Access::Write)?;
+                self.hold(&store, store.volume(name), access)?;
                 Root::Held(0)
             }
-            RootDisk::File(path) => root_in_file(path)?,
+            RootDisk::File(path) => root_in_file(path, access)?,
         };
         self.root = Some(root);
+        Ok(())
+    }
+
+    /// Takes what changes of the root go to; a volume that is not there is made.
+    fn take_overlay(&mut self, overlay: &Overlay, flags: &RunFlags) -> Result<(), Failure> {
+        let Overlay::Volume(name) = overlay else {
+            self.overlay = Some("memory".into());
+            return Ok(());
+        };
+        let store = Store::of_user()?;
+        let volume = store.volume(name);
+        if !volume.exists() && !flags.dry_run {
+            make_default(&store, &volume)?;
+        }
+        self.hold(&store, volume, Access::Write)?;
+        let held = self.held.last();
+        self.overlay = held.map(|held| format!("UUID={}", uuid_text(&held.summary.uuid)));
         Ok(())
     }
 
@@ -166,7 +196,7 @@ impl Attached {
             Some((disk.file.clone(), summary.uuid))
         });
         let root = match &self.root {
-            Some(Root::File { path, uuid }) => Some((path.clone(), *uuid)),
+            Some(Root::File { path, uuid, .. }) => Some((path.clone(), *uuid)),
             _ => None,
         };
         let all: Vec<(PathBuf, [u8; 16])> = root.into_iter().chain(volumes).chain(disks).collect();
@@ -191,7 +221,7 @@ impl Attached {
             .enumerate()
             .partition(|(number, _)| is_root(*number));
         let root_file = match &self.root {
-            Some(Root::File { path, .. }) => Some(raw_disk(path, Access::Write)),
+            Some(Root::File { path, access, .. }) => Some(raw_disk(path, *access)),
             _ => None,
         };
         let first = root.into_iter().map(disk).chain(root_file);
@@ -216,6 +246,10 @@ impl Attached {
     pub fn told_to_kernel(&self, line: CommandLine) -> CommandLine {
         let line = match self.root_uuid() {
             Some(uuid) => line.set("root", &format!("UUID={}", uuid_text(&uuid))),
+            None => line,
+        };
+        let line = match &self.overlay {
+            Some(overlay) => line.set("overlay", overlay),
             None => line,
         };
         self.mounts.iter().fold(line, |line, place| {
@@ -256,14 +290,14 @@ fn make_default(store: &Store, volume: &Volume) -> Result<(), Failure> {
 }
 
 /// The root in a file of the host.
-fn root_in_file(path: &Path) -> Result<Root, Failure> {
+fn root_in_file(path: &Path, access: Access) -> Result<Root, Failure> {
     let path = std::fs::canonicalize(path).map_err(|_| Failure::NoSuchPath {
         path: path.into(),
         flag: "--root-disk",
     })?;
     let file = File::open(&path).map_err(Failure::file(&path))?;
     match summary_of(&file) {
-        Some(Summary { uuid, .. }) => Ok(Root::File { path, uuid }),
+        Some(Summary { uuid, .. }) => Ok(Root::File { path, uuid, access }),
         None => Err(Failure::NoRootFileSystem { path }),
     }
 }

@@ -78,6 +78,12 @@ pub trait Inode: File {
         false
     }
 
+    /// Its bytes or its extended attributes are about to change: what stands for something that does not change
+    /// itself makes a copy.
+    fn prepare_change(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Changes owner, mode or times.
     fn change(&self, _change: &Change) -> Result<()> {
         Err(Error::NotPermitted)

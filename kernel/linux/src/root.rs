@@ -1,0 +1,157 @@
+//! The root of programs on a disk or in a folder of the host.
+//!
+//! The machine begins on the image that the host packed. Here the root is mounted, takes over the file systems
+//! that the kernel made below the image's, and changes places with it (pivot_root(2)), as an initramfs of Linux
+//! does; the image goes. What is true for this machine only and not for the root covers the root's own
+//! files, as with docker: its name, hosts and name servers. `/run` is new with every start.
+//!
+//! What programs change in a root stays there, or goes to a layer over it (`fs_overlay`): in memory, or on a
+//! disk of its own.
+
+use alloc::vec::Vec;
+
+use alloc::sync::Arc;
+
+use mach::mem::fallible;
+use sync::{Error, Result};
+use vfs::mount::{self, Unmount};
+use vfs::names::{self, Wanted};
+use vfs::{self, FileSystem, FileType, MountFlags, Path, Walk};
+
+use crate::init::{VolumeSource, make_directories};
+
+/// Where the root is.
+pub struct Root {
+    /// The tree.
+    pub source: VolumeSource,
+    /// Where changes of it go.
+    pub changes: Changes,
+}
+
+/// Where changes of the root go.
+pub enum Changes {
+    /// Where the root is.
+    InPlace,
+    /// Into memory; the root itself is only read.
+    Memory,
+    /// Onto the disk whose ext4 image has this UUID; the root itself is only read.
+    Disk([u8; 16]),
+}
+
+/// Where the root is mounted first.
+const NEW: &str = "/.root";
+/// Where the image is seen from the root until it goes.
+const OLD: &[u8] = b"/run/image";
+/// What the kernel has made below the root.
+const OURS: [&str; 3] = ["/dev", "/proc", "/sys"];
+/// Files that tell of this machine.
+const TOLD: [&str; 3] = ["/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
+
+/// Makes it the root of all programs.
+///
+/// Errors: `NoSuchDevice`, and what mounting says.
+pub fn enter(root: &Root) -> Result<()> {
+    let (system, source) = system(root)?;
+    mount_at(NEW.as_bytes(), system, &source)?;
+    for path in OURS {
+        let to = below(path)?;
+        mount::relocate(&directory(path.as_bytes())?, to)?;
+    }
+    let run = alloc::format!("{NEW}/run");
+    mount_at(run.as_bytes(), memory()?, b"tmpfs")?;
+    if !matches!(root.changes, Changes::InPlace) {
+        TOLD.into_iter().try_for_each(make_coverable)?;
+    }
+    TOLD.into_iter().try_for_each(cover)?;
+    let old = alloc::format!("{NEW}{}", OLD.escape_ascii());
+    make_directories(old.as_bytes())?;
+    mount::pivot_root(&directory(NEW.as_bytes())?, directory(old.as_bytes())?)?;
+    let root = vfs::context().root();
+    vfs::context().set_cwd(root);
+    mount::unmount(&directory(OLD)?, Unmount::Lazily)?;
+    names::rmdir(&vfs::resolve_parent(None, OLD, Walk::empty())?)
+}
+
+fn directory(path: &[u8]) -> Result<Path> {
+    vfs::resolve(None, path, Walk::FOLLOW | Walk::DIRECTORY)
+}
+
+/// The folder of that path in the root, made if it is not there.
+fn below(path: &str) -> Result<Path> {
+    let path = alloc::format!("{NEW}{path}");
+    make_directories(path.as_bytes())?;
+    directory(path.as_bytes())
+}
+
+/// The root's file system, and what it is called in /proc/mounts.
+fn system(root: &Root) -> Result<(Arc<dyn FileSystem>, Vec<u8>)> {
+    let is_in_place = matches!(root.changes, Changes::InPlace);
+    let (tree, source) = root.source.system(!is_in_place)?;
+    let upper = match root.changes {
+        Changes::InPlace => return Ok((tree, source)),
+        Changes::Memory => memory()?,
+        Changes::Disk(uuid) => VolumeSource::Disk(uuid).system(false)?.0,
+    };
+    Ok((
+        fs_overlay::over(tree, upper)?,
+        fallible::copied(b"overlay")?,
+    ))
+}
+
+fn memory() -> Result<Arc<dyn FileSystem>> {
+    Ok(VolumeSource::Memory(fallible::copied(b"mode=755")?)
+        .system(false)?
+        .0)
+}
+
+fn mount_at(path: &[u8], system: Arc<dyn FileSystem>, source: &[u8]) -> Result<()> {
+    make_directories(path)?;
+    mount::mount(directory(path)?, system, source, MountFlags::RELATIME)
+}
+
+/// Puts an empty file where the root has none or a link, which leads to where this machine has nothing.
+fn make_coverable(path: &str) -> Result<()> {
+    let path = alloc::format!("{NEW}{path}");
+    let parent = path.rsplit_once('/').map_or("/", |(parent, _)| parent);
+    make_directories(parent.as_bytes())?;
+    let place = vfs::resolve_parent(None, path.as_bytes(), Walk::empty())?;
+    match vfs::resolve(None, path.as_bytes(), Walk::empty()) {
+        Ok(found) if found.dentry.kind() == FileType::Symlink => names::unlink(&place)?,
+        Ok(_) => return Ok(()),
+        Err(Error::NotFound) => {}
+        Err(error) => return Err(error),
+    }
+    names::create(&place, &Wanted::new(FileType::Regular, 0o644)).map(drop)
+}
+
+/// Shows the image's file in place of the root's, if both have one.
+fn cover(path: &str) -> Result<()> {
+    let in_root = alloc::format!("{NEW}{path}");
+    let find = |path: &[u8]| vfs::resolve(None, path, Walk::empty());
+    let (from, to) = match (find(path.as_bytes()), find(in_root.as_bytes())) {
+        (Ok(from), Ok(to)) => (from, to),
+        _ => return Ok(()),
+    };
+    match mount::bind(&from, to, false) {
+        // A link, or something else that is no file: the root knows better.
+        Err(Error::NotDirectory | Error::Invalid) => Ok(()),
+        bound => bound,
+    }
+}
+
+/// The path of the program `name`: searched in the folders that `environment` names, if it has no slash.
+pub fn program(name: &[u8], environment: &[Vec<u8>]) -> Vec<u8> {
+    let path = environment
+        .iter()
+        .find_map(|word| word.strip_prefix(b"PATH="));
+    let folders = path.unwrap_or(b"/bin").split(|&byte| byte == b':');
+    let candidates = folders.map(|folder| [folder, b"/", name].concat());
+    let is_there = |path: &Vec<u8>| vfs::resolve(None, path, Walk::FOLLOW).is_ok();
+    match name.contains(&b'/') {
+        true => name.to_vec(),
+        false => candidates
+            .into_iter()
+            .find(is_there)
+            .unwrap_or_else(|| name.to_vec()),
+    }
+}
