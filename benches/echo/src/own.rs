@@ -154,6 +154,8 @@ fn text(echoes: &str, rings: &str, requests: &str) -> String {
         shots into lent buffers, and the ring entered once for all that has come. Behind the library a ring is served\n\
         in the program (\"io_uring\" in [bypass.md](bypass.md)); system calls are counted where the kernel is entered.\n\n\
         {rings}\
+        The calls of the library's with 64 under way are those of its waits, when it has answered all that came.\n\
+        While there is something to do none is made.\n\n\
         ## Redis\n\n\
         `redis-benchmark -c 50` on the host, instructions of Redis included:\n\n{requests}",
         date = page::date(),
