@@ -18,6 +18,9 @@ pub enum Failure {
     /// The program cannot be packed.
     #[error(transparent)]
     Pack(#[from] PackError),
+    /// The image cannot be had.
+    #[error(transparent)]
+    Image(#[from] images::Error),
     /// The machine does not start.
     #[error(transparent)]
     Qemu(#[from] qemu::Error),
@@ -90,6 +93,15 @@ pub enum Failure {
     StaticProgram {
         /// The program.
         path: PathBuf,
+    },
+    /// `--entrypoint` of a program.
+    #[error("A program of this host has no entry point: give its path, and arguments behind it.")]
+    NoEntryPoint,
+    /// `-u` of nobody.
+    #[error("-u cannot be followed: {reason}.")]
+    NoSuchUser {
+        /// Why not.
+        reason: String,
     },
     /// A path of the host that a flag names does not exist.
     #[error("{} does not exist on this host: correct the path after {flag}.", path.display())]

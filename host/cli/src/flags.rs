@@ -39,7 +39,7 @@ pub struct Cli {
 pub enum Command {
     /// Pack a program of this host and run it in a machine
     Run(Box<RunFlags>),
-    /// Write kernel and image for another virtual machine monitor, or an image that a PC boots
+    /// Write kernel and image for another virtual machine monitor, an image that a PC boots, or a container image
     Build(Box<BuildFlags>),
     /// List the machines that run
     Ps,
@@ -54,6 +54,12 @@ pub enum Command {
     /// Make, list, inspect, check and remove volumes: disks that outlive machines
     #[command(subcommand)]
     Volume(VolumeCommand),
+    /// List the container images of the store
+    Images,
+    /// Bring container images into the store
+    Pull(PullFlags),
+    /// Remove container images from the store
+    Rmi(RmiFlags),
     /// Check this host and say what is missing
     Doctor,
 }
@@ -64,17 +70,12 @@ pub struct ProgramFlags {
     /// Set an environment variable; NAME alone takes the host's value
     #[arg(short = 'e', long = "env", value_name = "NAME[=VALUE]")]
     pub env: Vec<String>,
-    /// The program's working folder
-    #[arg(
-        short = 'w',
-        long = "workdir",
-        value_name = "FOLDER",
-        default_value = "/"
-    )]
-    pub folder: String,
-    /// Run the program as this user [default: root]
+    /// The program's working folder [default: the image's, or /]
+    #[arg(short = 'w', long = "workdir", value_name = "FOLDER")]
+    pub folder: Option<String>,
+    /// Run the program as this user, by number or by name [default: the image's, or root]
     #[arg(short = 'u', long = "user", value_name = "USER[:GROUP]")]
-    pub user: Option<User>,
+    pub user: Option<String>,
     /// Copy a file or folder of the host into the image
     #[arg(long, value_name = "HOST:GUEST")]
     pub add: Vec<Addition>,
@@ -92,7 +93,8 @@ pub struct ProgramFlags {
     /// (docs/clumsy-kernel.md)
     #[arg(long)]
     pub clumsy: bool,
-    /// The program on this host, a path or a name to search, and its arguments
+    /// The program on this host, a path or a name to search; or an image: oci:FOLDER[:TAG], oci-archive:FILE,
+    /// docker-archive:FILE, docker://HOST/NAME[:TAG], or one that `sietch images` lists; and its arguments
     #[arg(
         value_name = "PROGRAM [ARGS]",
         required = true,
@@ -169,6 +171,9 @@ pub struct RunFlags {
     /// The root.
     #[command(flatten)]
     pub root: RootFlags,
+    /// Start another program than the image's entry point; "" none before the arguments
+    #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["own_root", "add", "bypass", "log"])]
+    pub entrypoint: Option<String>,
     /// How to execute instructions
     #[arg(long, value_enum, default_value_t)]
     pub accel: AccelFlag,
@@ -220,6 +225,23 @@ impl RunFlags {
     }
 }
 
+/// `sietch pull`.
+#[derive(Debug, Args)]
+pub struct PullFlags {
+    /// Where they are: oci:FOLDER[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME] or
+    /// docker://HOST/NAME[:TAG]
+    #[arg(required = true, value_name = "IMAGE")]
+    pub references: Vec<String>,
+}
+
+/// `sietch rmi`.
+#[derive(Debug, Args)]
+pub struct RmiFlags {
+    /// Their names, or the first digits of their IDs
+    #[arg(required = true, value_name = "NAME")]
+    pub names: Vec<String>,
+}
+
 /// `sietch build`.
 #[derive(Clone, Debug, Args)]
 pub struct BuildFlags {
@@ -227,8 +249,16 @@ pub struct BuildFlags {
     #[arg(long, value_enum, default_value_t)]
     pub format: ImageFormat,
     /// The folder or file to write
-    #[arg(short = 'o', long = "output", value_name = "PATH")]
-    pub output: PathBuf,
+    #[arg(
+        short = 'o',
+        long = "output",
+        value_name = "PATH",
+        required_unless_present = "tag"
+    )]
+    pub output: Option<PathBuf>,
+    /// Make a container image of the store instead
+    #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]
+    pub tag: Option<String>,
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,

@@ -3,7 +3,8 @@
 //! `pack` turns a program of this host into an image; `machine_plan` turns flags and
 //! the image into a [`qemu::Machine`]; `session` runs it in the foreground and passes
 //! on signals and status, and by `streams` what `stdio` found for the program's input and
-//! output; `volumes` are disks that outlive machines; `bootable` makes images that a PC boots by itself; `state` keeps what `ps`, `logs` and `stop` need.
+//! output; `volumes` are disks that outlive machines; `oci` brings programs that come as container
+//! images; `bootable` makes images that a PC boots by itself; `state` keeps what `ps`, `logs` and `stop` need.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
 #![forbid(unsafe_code)]
@@ -16,6 +17,7 @@ pub mod flags;
 mod host_programs;
 pub mod kernel_file;
 pub mod machine_plan;
+pub mod oci;
 pub mod pack;
 mod preload;
 pub mod profile;

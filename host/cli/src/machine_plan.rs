@@ -16,9 +16,10 @@ use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{
     AccelFlag, BoardFlag, BypassFlag, DiskFlag, Ip, MountSource, NetFlag, NicFlag, ProgramFlags,
-    RunFlags,
+    RunFlags, User,
 };
 use crate::kernel_file;
+use crate::oci::{Container, Start};
 use crate::pack::{Packed, RunFile, etc, profiles};
 use crate::preload;
 use crate::stdio::Console;
@@ -61,6 +62,8 @@ pub struct GuestConfig {
     pub console: Console,
     /// Whether the program is in a root of its own, and not to be packed.
     pub has_own_root: bool,
+    /// The image that is run, and not a program of the host.
+    pub container: Option<Container>,
     /// Whether the card is the program's.
     pub bypass: Option<Bypass>,
     /// Which of the program's files are on a log: the library's variable.
@@ -75,9 +78,22 @@ impl GuestConfig {
             hostname: flags.name.clone(),
             console: Console::default(),
             has_own_root: flags.root.is_own(),
+            container: Container::of(flags)?,
             bypass: Bypass::of(flags)?,
             log: flags.log.clone(),
         })
+    }
+
+    /// Whether the program is where its root is.
+    fn packs_nothing(&self) -> bool {
+        self.has_own_root || self.container.is_some()
+    }
+
+    /// Gives the machine the disk of its image.
+    pub fn add_to(&self, machine: &mut Machine) {
+        if let Some(container) = &self.container {
+            container.add_to(machine);
+        }
     }
 
     fn has_library(&self) -> bool {
@@ -88,38 +104,31 @@ impl GuestConfig {
 impl Plan {
     /// Packs the program that `flags` name.
     pub fn new(flags: &ProgramFlags, around: &GuestConfig) -> Result<Self, Failure> {
-        let mut packed = match around.has_own_root {
-            true => Packed::nothing(flags.program()),
-            false => Packed::new(flags.program())?,
-        };
+        let mut packed = packed(flags, around)?;
         let hostname = around
             .hostname
             .clone()
             .unwrap_or_else(|| packed.name.clone());
         let name_server = (around.net == Net::User).then_some(USER_NAME_SERVER);
         etc::add(&mut packed.image, &hostname, name_server)?;
-        for addition in &flags.add {
-            if !addition.host.exists() {
-                return Err(Failure::NoSuchPath {
-                    path: addition.host.clone(),
-                    flag: "--add",
-                });
-            }
-            packed.add(&addition.host, &addition.guest)?;
-        }
+        packed.add_all(&flags.add)?;
         if let Some(bypass) = &around.bypass {
             bypass.add_to(&mut packed);
         }
         if around.has_library() {
             preload::add_to(&mut packed)?;
         }
-        let run = run_file(flags, &packed, &hostname, around);
+        let run = run_file(flags, &packed, &hostname, around)?;
         run.add_to(&mut packed.image);
-        let hints = match around.has_own_root {
+        let hints = match around.packs_nothing() {
             true => Vec::new(),
             false => hints(&run, &packed),
         };
         let command_line = command_line(flags, &packed.path, &hostname, around);
+        let command_line = match &around.container {
+            Some(container) => container.told_to_kernel(command_line),
+            None => command_line,
+        };
         let image = packed.image.to_cpio()?;
         Ok(Self {
             image,
@@ -131,24 +140,30 @@ impl Plan {
     }
 }
 
+fn packed(flags: &ProgramFlags, around: &GuestConfig) -> Result<Packed, Failure> {
+    Ok(match &around.container {
+        Some(container) => Packed {
+            name: container.name.clone(),
+            ..Packed::nothing(container.start.program())
+        },
+        None if around.has_own_root => Packed::nothing(flags.program()),
+        None => Packed::new(flags.program())?,
+    })
+}
+
+/// How the program starts: as its image says, or as programs of the host do.
 fn run_file(
     flags: &ProgramFlags,
     packed: &Packed,
     hostname: &str,
     around: &GuestConfig,
-) -> RunFile {
-    let mut arguments = vec![flags.program().to_string()];
-    if flags.arguments().is_empty() {
-        let defaults = profiles::default_arguments(&packed.name);
-        arguments.extend(defaults.iter().map(ToString::to_string));
-    }
-    arguments.extend(flags.arguments().iter().cloned());
-    let home = flags.user.as_ref().map_or("/root", |user| &user.home);
-    let mut environment = vec![
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_string(),
-        format!("HOME={home}"),
-        format!("HOSTNAME={hostname}"),
-    ];
+) -> Result<RunFile, Failure> {
+    let start = match &around.container {
+        Some(container) => container.start.clone(),
+        None => host_start(flags, packed)?,
+    };
+    let mut environment = start.environment;
+    environment.push(format!("HOSTNAME={hostname}"));
     let console = around.console;
     if console.has_terminal() {
         environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
@@ -164,13 +179,50 @@ fn run_file(
             environment.extend(env::var(variable).map(|value| format!("{variable}={value}")));
         }
     }
-    RunFile {
-        arguments,
-        environment,
-        folder: flags.folder.clone(),
-        user: flags.user.as_ref().map(|user| (user.uid, user.gid)),
+    Ok(RunFile {
+        arguments: start.arguments,
+        environment: without_repeats(environment),
+        folder: start.folder,
+        user: start.user,
         console,
+    })
+}
+
+/// Of a variable that is set twice the last value counts, which not all programs know.
+fn without_repeats(environment: Vec<String>) -> Vec<String> {
+    let name = |variable: &str| variable.split('=').next().unwrap_or("").to_string();
+    let mut kept: Vec<String> = Vec::new();
+    for variable in environment {
+        let same = kept.iter().position(|other| name(other) == name(&variable));
+        match same.and_then(|at| kept.get_mut(at)) {
+            Some(earlier) => *earlier = variable,
+            None => kept.push(variable),
+        }
     }
+    kept
+}
+
+/// How a program of the host starts.
+pub(crate) fn host_start(flags: &ProgramFlags, packed: &Packed) -> Result<Start, Failure> {
+    let mut arguments = vec![flags.program().to_string()];
+    if flags.arguments().is_empty() {
+        let defaults = profiles::default_arguments(&packed.name);
+        arguments.extend(defaults.iter().map(ToString::to_string));
+    }
+    arguments.extend(flags.arguments().iter().cloned());
+    let user = flags.user.as_deref().map(str::parse::<User>).transpose();
+    let user = user.map_err(|reason| Failure::NoSuchUser { reason })?;
+    let home = user.as_ref().map_or("/root", |user| &user.home);
+    Ok(Start {
+        arguments,
+        environment: vec![
+            "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin".to_string(),
+            format!("HOME={home}"),
+        ],
+        folder: flags.folder.clone().unwrap_or_else(|| "/".into()),
+        user: user.map(|user| (user.uid, user.gid)),
+        exposed: Vec::new(),
+    })
 }
 
 /// Arguments that name files which are on the host only are a common slip.

@@ -18,6 +18,9 @@ fn main() -> ExitCode {
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
         Command::Volume(command) => commands::volume::volume(&command),
+        Command::Images => commands::images::images(),
+        Command::Pull(flags) => commands::images::pull(&flags),
+        Command::Rmi(flags) => commands::images::rmi(&flags),
         Command::Doctor => Ok(commands::doctor::doctor()),
     };
     match result {

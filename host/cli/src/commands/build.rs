@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use images::Name;
 use qemu::Net;
 
 use crate::bootable::{self, Parts};
@@ -10,17 +11,24 @@ use crate::failure::Failure;
 use crate::flags::{BuildFlags, ImageFormat, Ip};
 use crate::kernel_file;
 use crate::machine_plan::{GuestConfig, Plan, image_path};
+use crate::oci;
 
 /// Runs the command.
 pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
+    let Some(output) = &flags.output else {
+        let name: Name = flags.tag.as_deref().unwrap_or_default().parse()?;
+        let image = oci::build(&name, &flags.program)?;
+        println!("{name} {}", image.id);
+        return Ok(0);
+    };
     let kernel = kernel_file::find()?;
     let plan = plan(flags)?;
     plan.hints
         .iter()
         .for_each(|hint| eprintln!("sietch: {hint}"));
     match flags.format {
-        ImageFormat::Folder => write_folder(plan, &kernel, &flags.output)?,
-        format => write_image(format, plan, &kernel, &flags.output)?,
+        ImageFormat::Folder => write_folder(plan, &kernel, output)?,
+        format => write_image(format, plan, &kernel, output)?,
     }
     Ok(0)
 }

@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod doctor;
+pub mod images;
 pub mod logs;
 pub mod profile;
 pub mod ps;

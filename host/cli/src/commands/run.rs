@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::kernel_file;
 use crate::machine_plan::{self, GuestConfig, Plan};
+use crate::oci::Container;
 use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
 use crate::session::Session;
@@ -43,11 +44,14 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     };
     let mut plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
-        return dry_run(flags, plan, &qemu);
+        return dry_run(flags, plan, &around, &qemu);
     }
     check_ports(flags)?;
+    let ports = around.container.as_ref();
+    let ports = ports.and_then(|container| container.start.hint(flags));
     plan.hints
         .iter()
+        .chain(&ports)
         .for_each(|hint| eprintln!("sietch: {hint}"));
     let name = flags.name.as_deref().or(detached.as_deref());
     let volumes = attach(flags, &mut plan)?;
@@ -58,6 +62,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     };
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
+    around.add_to(&mut machine);
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
@@ -121,11 +126,17 @@ fn recorder(flags: &RunFlags, name: &str, machine: &Machine) -> Option<Recorder>
 }
 
 /// The line works by itself: QEMU's own network leads the ports, without a passt beside it.
-fn dry_run(flags: &RunFlags, mut plan: Plan, qemu: &Qemu) -> Result<u8, Failure> {
+fn dry_run(
+    flags: &RunFlags,
+    mut plan: Plan,
+    around: &GuestConfig,
+    qemu: &Qemu,
+) -> Result<u8, Failure> {
     let volumes = attach(flags, &mut plan)?;
     let name = flags.name.as_deref().unwrap_or(&plan.name);
     let mut machine = machine_plan::machine(flags, &plan, Folder::of(name).path())?;
     volumes.add_to(&mut machine);
+    around.add_to(&mut machine);
     machine.forwarder = Forwarder::Qemu;
     let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
     let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
@@ -196,13 +207,23 @@ fn settings(
     }
 }
 
-/// Starts this command again in the background and waits until its machine runs.
-fn detach(flags: &RunFlags) -> Result<u8, Failure> {
+/// What a machine is called that has no name of its own. An image is brought here already, for all to see how far
+/// it is, or what is wrong with it.
+fn machine_name(flags: &RunFlags) -> Result<String, Failure> {
+    if let Some(container) = Container::of(flags)? {
+        return Ok(container.name);
+    }
     let path = match flags.root.is_own() {
         true => flags.program.program().into(),
         false => program::find(flags.program.program())?,
     };
-    let program = path.file_name().unwrap_or_default().to_string_lossy();
+    let name = path.file_name().unwrap_or_default();
+    Ok(name.to_string_lossy().into_owned())
+}
+
+/// Starts this command again in the background and waits until its machine runs.
+fn detach(flags: &RunFlags) -> Result<u8, Failure> {
+    let program = machine_name(flags)?;
     let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;
     let log = folder.console_log();
     let words = OpenOptions::new().create(true).append(true).open(&log);

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::closure::Closure;
 use super::{Image, PackError, elf, profiles};
+use crate::failure::Failure;
+use crate::flags::Addition;
 
 /// Searched after `PATH`: servers often live where users' paths do not lead.
 const MORE_FOLDERS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin";
@@ -50,6 +52,22 @@ impl Packed {
             name: name.to_string_lossy().into_owned(),
             path,
         }
+    }
+
+    /// Adds what `--add` names.
+    ///
+    /// Errors: `NoSuchPath`, and what packing says.
+    pub fn add_all(&mut self, additions: &[Addition]) -> Result<(), Failure> {
+        for addition in additions {
+            if !addition.host.exists() {
+                return Err(Failure::NoSuchPath {
+                    path: addition.host.clone(),
+                    flag: "--add",
+                });
+            }
+            self.add(&addition.host, &addition.guest)?;
+        }
+        Ok(())
     }
 
     /// Adds a file or folder of the host as `guest`. A program comes with what it

@@ -1,5 +1,6 @@
 //! e2fsprogs: the programs that make and check file systems.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::failure::Failure;
@@ -14,10 +15,14 @@ pub fn missing() -> Vec<&'static str> {
     NEEDS.into_iter().filter(is_missing).collect()
 }
 
+/// Where a program of theirs is.
+pub(crate) fn path(name: &str) -> Result<PathBuf, Failure> {
+    find(name).ok_or_else(|| Failure::NoFileSystemTools { name: name.into() })
+}
+
 /// A program of theirs.
 pub(super) fn command(name: &str) -> Result<Command, Failure> {
-    let path = find(name).ok_or_else(|| Failure::NoFileSystemTools { name: name.into() })?;
-    let mut command = Command::new(path);
+    let mut command = Command::new(path(name)?);
     command.env("LC_ALL", "C");
     Ok(command)
 }

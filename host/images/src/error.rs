@@ -1,0 +1,156 @@
+//! Why an image is not to be had: each a sentence with the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+/// What keeps an image from being found, stored or unpacked.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A digest that is none of SHA-256.
+    #[error("{text:?} is not a SHA-256 digest, and no other is supported.")]
+    UnknownDigest {
+        /// What stands there.
+        text: String,
+    },
+    /// A reference that cannot be read.
+    #[error("{text:?} names no image: {form}.")]
+    BadReference {
+        /// What was typed.
+        text: String,
+        /// What would do.
+        form: &'static str,
+    },
+    /// There is no such folder, file or image.
+    #[error("There is no image {name}: {way_out}.")]
+    NoSuchImage {
+        /// What was asked for.
+        name: String,
+        /// What to do.
+        way_out: String,
+    },
+    /// A source with several images.
+    #[error("{origin} holds several images, so name one of them after a colon: {tags}.")]
+    SeveralImages {
+        /// The folder or file.
+        origin: String,
+        /// What it holds.
+        tags: String,
+    },
+    /// No image for this processor.
+    #[error(
+        "The image {name} is for {has}, and machines are linux/amd64: use an image that is made for it."
+    )]
+    WrongPlatform {
+        /// The image.
+        name: String,
+        /// What it is for.
+        has: String,
+    },
+    /// What the source says of itself cannot be read.
+    #[error("{origin} is no image: {reason}.")]
+    NotAnImage {
+        /// The folder, file or registry.
+        origin: String,
+        /// Why not.
+        reason: String,
+    },
+    /// A blob that is named and not there.
+    #[error("{origin} lacks the blob {digest}: copy or pull the image again.")]
+    BlobMissing {
+        /// The folder, file or registry.
+        origin: String,
+        /// The blob.
+        digest: String,
+    },
+    /// A blob that is another.
+    #[error(
+        "The blob {digest} of {origin} is damaged ({found}), and nothing of it is kept: copy or pull the image again."
+    )]
+    BlobDamaged {
+        /// The folder, file or registry.
+        origin: String,
+        /// What it should be.
+        digest: String,
+        /// What it is.
+        found: String,
+    },
+    /// A layer that cannot be unpacked.
+    #[error("The layer {layer} cannot be unpacked: {reason}. The image has to be made again.")]
+    BadLayer {
+        /// Its digest.
+        layer: String,
+        /// Why not.
+        reason: String,
+    },
+    /// `USER` is not in the image.
+    #[error("The image has no {what} {name}: give a number, or another with -u.")]
+    UnknownUser {
+        /// "user" or "group".
+        what: &'static str,
+        /// The name.
+        name: String,
+    },
+    /// An image that says nothing of its program.
+    #[error("The image {name} names no program to run: give one after its name.")]
+    NoProgram {
+        /// The image.
+        name: String,
+    },
+    /// A machine runs on it.
+    #[error(
+        "The image {name} is used by a machine: `sietch ps` lists those that run, `sietch stop` ends one."
+    )]
+    InUse {
+        /// The image.
+        name: String,
+    },
+    /// The host's disk is full.
+    #[error(
+        "There is no room left in {}: free some, `sietch rmi` an image, or set XDG_DATA_HOME to a folder elsewhere.",
+        folder.display()
+    )]
+    NoRoom {
+        /// Where images are kept.
+        folder: PathBuf,
+    },
+    /// mke2fs complains.
+    #[error("mke2fs failed: {said}.")]
+    Mke2fs {
+        /// Its last words.
+        said: String,
+    },
+    /// The registry does not do what is asked.
+    #[error("The registry {host} says {said}: {way_out}.")]
+    Registry {
+        /// The registry.
+        host: String,
+        /// What it says.
+        said: String,
+        /// What to do.
+        way_out: &'static str,
+    },
+    /// A file that cannot be read or written.
+    #[error("{} cannot be used: {source}.", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// What functions here return.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// Wraps an I/O error with the path that it befell; a full disk has a sentence of its own.
+    pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| match source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoRoom {
+                folder: path.parent().unwrap_or(&path).into(),
+            },
+            _ => Self::File { path, source },
+        }
+    }
+}
