@@ -72,6 +72,9 @@ needs_test() {
 	sfdisk fdisk
 	mkfs.ext4 e2fsprogs
 	apache2ctl apache2
+	umoci umoci
+	skopeo skopeo
+	docker-registry docker-registry
 	NEEDS
 }
 needs_long() { needs_suites; }

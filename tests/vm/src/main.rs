@@ -56,6 +56,7 @@ mod handed;
 mod handshakes;
 mod haproxy;
 mod http;
+mod images;
 mod iommu;
 mod ipv6;
 mod java;
@@ -228,6 +229,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
         ours(setup, roots::TESTS),
         ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
+        ours(setup, images::TESTS),
         ours(setup, databases::TESTS),
         ours(setup, logged::TESTS),
         ours(setup, once(setup, Cpus::Several, logged_cuts::TESTS)),
