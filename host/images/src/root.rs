@@ -384,26 +384,69 @@ fn uuid_text(uuid: &[u8; 16]) -> String {
     parts.map(|part| digits[part].to_string()).join("-")
 }
 
-/// A small file of a finished disk, `None` if it is not there; links are not followed.
+/// A finished disk, to look something up.
+struct Finished<'a> {
+    volume: Volume,
+    failure: Failure,
+    path: &'a Path,
+}
+
+impl<'a> Finished<'a> {
+    fn open(path: &'a Path) -> Result<Self> {
+        let file = File::open(path).map_err(Error::file(path))?;
+        let (device, failure) = Disk::read_only(file).map_err(Error::file(path))?;
+        let mounted = Volume::mount(Box::new(device), Access::Read);
+        let (volume, _) =
+            mounted.map_err(|error| disk_error(&failure, path, mount_error(error)))?;
+        Ok(Self {
+            volume,
+            failure,
+            path,
+        })
+    }
+
+    /// The inode at `path`, if it is there; links are not followed.
+    fn find(&mut self, path: &str) -> Result<Option<u32>> {
+        let mut inode = ROOT_INODE;
+        for word in path.split('/').filter(|word| !word.is_empty()) {
+            inode = match self.volume.lookup(inode, word.as_bytes()) {
+                Ok(inode) => inode,
+                Err(ext4::Error::NotFound | ext4::Error::NotDirectory) => return Ok(None),
+                Err(error) => return Err(self.told(error)),
+            };
+        }
+        Ok(Some(inode))
+    }
+
+    fn told(&self, error: ext4::Error) -> Error {
+        disk_error(&self.failure, self.path, error)
+    }
+}
+
+/// A small file of a finished disk, `None` if it is not there.
 pub(crate) fn read_file(disk: &Path, path: &str) -> Result<Option<String>> {
     const BYTES_MAX: usize = 1 << 20;
-    let file = File::open(disk).map_err(Error::file(disk))?;
-    let (device, failure) = Disk::read_only(file).map_err(Error::file(disk))?;
-    let told = |error| disk_error(&failure, disk, error);
-    let (mut volume, _) =
-        Volume::mount(Box::new(device), Access::Read).map_err(|error| told(mount_error(error)))?;
-    let mut inode = ROOT_INODE;
-    for word in path.split('/').filter(|word| !word.is_empty()) {
-        inode = match volume.lookup(inode, word.as_bytes()) {
-            Ok(inode) => inode,
-            Err(ext4::Error::NotFound | ext4::Error::NotDirectory) => return Ok(None),
-            Err(error) => return Err(told(error)),
-        };
-    }
+    let mut disk = Finished::open(disk)?;
+    let Some(inode) = disk.find(path)? else {
+        return Ok(None);
+    };
     let mut bytes = vec![0; BYTES_MAX];
-    match volume.read(inode, 0, &mut bytes) {
-        Ok(length) => Ok(Some(String::from_utf8_lossy(&bytes[..length]).into_owned())),
+    match disk.volume.read(inode, 0, &mut bytes) {
+        Ok(length) => {
+            bytes.truncate(length);
+            Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+        }
         Err(ext4::Error::Invalid | ext4::Error::IsDirectory) => Ok(None),
-        Err(error) => Err(told(error)),
+        Err(error) => Err(disk.told(error)),
     }
+}
+
+/// User and group of what a finished disk has at `path`, `None` if that is nothing.
+pub(crate) fn owner(disk: &Path, path: &str) -> Result<Option<(u32, u32)>> {
+    let mut disk = Finished::open(disk)?;
+    let Some(inode) = disk.find(path)? else {
+        return Ok(None);
+    };
+    let inode = disk.volume.inode(inode).map_err(|error| disk.told(error))?;
+    Ok(Some((inode.uid, inode.gid)))
 }

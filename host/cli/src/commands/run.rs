@@ -54,6 +54,9 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
         .chain(&ports)
         .for_each(|hint| eprintln!("sietch: {hint}"));
     let name = flags.name.as_deref().or(detached.as_deref());
+    if let Some(container) = &around.container {
+        container.make_volumes(flags)?;
+    }
     let volumes = attach(flags, &mut plan)?;
     let (name, folder) = match &detached {
         // The parent took the folder, and our standard error leads into it.

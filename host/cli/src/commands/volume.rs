@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::flags::{ByteSize, CreateFlags, FsckFlags, NamesFlags, VolumeCommand, told};
-use crate::volumes::{self, Content, Repair, Store, Volume};
+use crate::volumes::{self, Content, ROOT, Repair, Store, Volume};
 
 /// Exit status of `fsck` when something was mended, as fsck(8) has it.
 const MENDED: u8 = 1;
@@ -23,7 +23,7 @@ pub fn volume(command: &VolumeCommand) -> Result<u8, Failure> {
 
 fn create(store: &Store, flags: &CreateFlags) -> Result<u8, Failure> {
     let content = match &flags.from {
-        None => Content::Empty,
+        None => Content::Empty { owner: ROOT },
         Some(folder) => Content::Folder(folder),
     };
     let size = flags.size.unwrap_or(ByteSize::DEFAULT);

@@ -18,7 +18,7 @@ use qemu::{CommandLine, Disk, DiskBus, DiskFormat, Machine};
 
 use crate::failure::Failure;
 use crate::flags::RunFlags;
-use crate::volumes::uuid_text;
+use crate::volumes::{self, make_default, named, uuid_text};
 pub use build::build;
 pub use start::Start;
 pub use store::{Choice, choose, fetch, of_user};
@@ -54,6 +54,21 @@ impl Container {
             start,
             root,
         }))
+    }
+
+    /// Makes the volumes that are not there for their place in the image: of its owner, as with docker.
+    pub fn make_volumes(&self, flags: &RunFlags) -> Result<(), Failure> {
+        for mount in &flags.volume {
+            let Some(name) = named(mount) else {
+                continue;
+            };
+            let store = volumes::Store::of_user()?;
+            let volume = store.volume(name);
+            if !volume.exists() && !flags.dry_run {
+                make_default(&store, &volume, self.root.owner(&mount.guest)?)?;
+            }
+        }
+        Ok(())
     }
 
     /// Tells the kernel where its root is, and that changes go to memory.

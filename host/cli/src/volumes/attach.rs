@@ -8,7 +8,7 @@ use qemu::{CommandLine, Disk, DiskBus, DiskFormat, Machine};
 
 use super::check::recover;
 use super::lock::{Access, Lock};
-use super::make::{self, Content, make};
+use super::make::{self, Content, ROOT, make};
 use super::store::{Store, Volume, summary_of};
 use crate::failure::Failure;
 use crate::flags::{ByteSize, Mount, MountSource, Overlay, RootDisk, RunFlags, VolumeName, told};
@@ -77,7 +77,7 @@ pub fn attach(flags: &RunFlags) -> Result<Attached, Failure> {
     Ok(attached)
 }
 
-fn named(mount: &Mount) -> Option<&VolumeName> {
+pub(crate) fn named(mount: &Mount) -> Option<&VolumeName> {
     match &mount.source {
         MountSource::Volume(name) => Some(name),
         MountSource::Folder { .. } => None,
@@ -97,7 +97,7 @@ impl Attached {
         };
         let volume = store.volume(name);
         if !volume.exists() && !flags.dry_run {
-            make_default(store, &volume)?;
+            make_default(store, &volume, ROOT)?;
         }
         self.hold(store, volume, access)
     }
@@ -129,7 +129,7 @@ impl Attached {
         let store = Store::of_user()?;
         let volume = store.volume(name);
         if !volume.exists() && !flags.dry_run {
-            make_default(&store, &volume)?;
+            make_default(&store, &volume, ROOT)?;
         }
         self.hold(&store, volume, Access::Write)?;
         let held = self.held.last();
@@ -273,7 +273,11 @@ fn raw_disk(file: &Path, access: Access) -> Disk {
 }
 
 /// One as large as usual, or as the host's disk is.
-fn make_default(store: &Store, volume: &Volume) -> Result<(), Failure> {
+pub(crate) fn make_default(
+    store: &Store,
+    volume: &Volume,
+    owner: (u32, u32),
+) -> Result<(), Failure> {
     store.prepare()?;
     let free = make::free_bytes(store)? >> 20 << 20;
     let fitting = ByteSize::of(free).unwrap_or(ByteSize::DEFAULT);
@@ -281,7 +285,7 @@ fn make_default(store: &Store, volume: &Volume) -> Result<(), Failure> {
         store,
         volume,
         fitting.min(ByteSize::DEFAULT),
-        Content::Empty,
+        Content::Empty { owner },
     ) {
         // Somebody else was faster, which is as good.
         Err(Failure::VolumeExists { .. }) => Ok(()),

@@ -26,11 +26,17 @@ const SMALL_JOURNAL: u64 = 6 << 20;
 /// How often mke2fs is looked at.
 const POLL: Duration = Duration::from_millis(10);
 
+/// Whose a volume is if nothing is said.
+pub const ROOT: (u32, u32) = (0, 0);
+
 /// What a new volume holds.
 #[derive(Clone, Copy, Debug)]
 pub enum Content<'a> {
-    /// Nothing: its top is root's.
-    Empty,
+    /// Nothing: its top is of this user and group.
+    Empty {
+        /// The numbers of both.
+        owner: (u32, u32),
+    },
     /// A copy of a folder, owners included.
     Folder(&'a Path),
 }
@@ -159,7 +165,9 @@ fn fill(
     ]);
     command.args(["-O", FEATURES, "-L", &label]);
     match content {
-        Content::Empty => command.args(["-E", "root_owner=0:0"]),
+        Content::Empty { owner } => {
+            command.args(["-E", &format!("root_owner={}:{}", owner.0, owner.1)])
+        }
         Content::Folder(folder) => command.arg("-d").arg(folder),
     };
     command.arg(path);

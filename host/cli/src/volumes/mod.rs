@@ -30,9 +30,9 @@ mod progress;
 mod store;
 pub mod tools;
 
-pub(crate) use attach::uuid_text;
 pub use attach::{Attached, attach};
+pub(crate) use attach::{make_default, named, uuid_text};
 pub use check::{Repair, check};
 pub use lock::{Access, Lock};
-pub use make::{Content, make};
+pub use make::{Content, ROOT, make};
 pub use store::{Store, Volume};

@@ -233,6 +233,11 @@ impl Root {
         self.held.inherit(&self.path)
     }
 
+    /// User and group of what the image has at `path`; root's if that is nothing.
+    pub fn owner(&self, path: &str) -> Result<(u32, u32)> {
+        Ok(root::owner(&self.path, path)?.unwrap_or((0, 0)))
+    }
+
     /// The user that the image or the command line names: `USER[:GROUP]`.
     ///
     /// Errors: `UnknownUser`.

@@ -87,6 +87,8 @@ fn layers_become_one_file_system_with_owners_that_we_are_not() {
     debugfs(disk, &format!("dump /large {}", copy.display()));
     assert!(std::fs::read(copy).unwrap() == large());
     assert_eq!(root.account("redis").unwrap().home, "/data");
+    assert_eq!(root.owner("/bin").unwrap(), (101, 102));
+    assert_eq!(root.owner("/none").unwrap(), (0, 0));
     assert!(
         root.account("nobody")
             .unwrap_err()
