@@ -34,7 +34,9 @@ const SLACK_BYTES: u64 = 16 << 20;
 /// Bytes of a file that are written at once; so many zeroes in a row stay a hole.
 const CHUNK_BYTES: usize = 1 << 20;
 /// What machines mount something upon, or cover.
-const FOLDERS: [&str; 5] = ["dev", "proc", "sys", "run", "tmp"];
+const FOLDERS: [&str; 4] = ["dev", "proc", "sys", "run"];
+/// Where everybody may write.
+const TEMPORARY: (&str, u16) = ("tmp", 0o1777);
 const FILES: [&str; 3] = ["hostname", "hosts", "resolv.conf"];
 
 /// Makes the disk of `image` in the file `path`, which nobody reads before this returns.
@@ -142,6 +144,11 @@ fn add_places(image: &Image, tree: &mut Tree) -> Result<(), String> {
     let folders = FOLDERS.into_iter().chain(volumes);
     for folder in folders.chain([process.working_dir.as_str()]) {
         tree.directory(&words(folder), layer)?;
+    }
+    let (temporary, mode) = (words(TEMPORARY.0), TEMPORARY.1);
+    if tree.find(&temporary)?.is_none() {
+        let made = tree.directory(&temporary, layer)?;
+        tree.set_mode(made, mode);
     }
     let mut files = FILES.into_iter();
     files.try_for_each(|file| tree.ensure_file(&words(&format!("etc/{file}")), layer))

@@ -85,6 +85,10 @@ impl Tree {
         &self.nodes[number]
     }
 
+    pub(crate) fn set_mode(&mut self, number: usize, mode: u16) {
+        self.nodes[number].meta.mode = mode;
+    }
+
     fn names(&self, directory: usize) -> Option<&BTreeMap<Vec<u8>, Named>> {
         match &self.nodes[directory].content {
             Content::Directory(names) => Some(names),
