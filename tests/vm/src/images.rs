@@ -14,17 +14,17 @@ use crate::resp::Redis;
 use crate::status::expect_status;
 use crate::volume::Folder;
 
-/// The tests.
-pub const TESTS: &[Test] = &[
-    (
-        "Redis answers from its image as the image's user, whichever way the image comes",
-        redis,
-    ),
-    (
-        "a program of an image has the environment, folder and user that the image or the line names",
-        starts,
-    ),
-];
+/// The tests, for one CPU and for several.
+pub const TESTS: &[Test] = &[(
+    "Redis answers from its image as the image's user, whichever way the image comes",
+    redis,
+)];
+
+/// What one CPU more or less changes nothing of.
+pub const TESTS_ONCE: &[Test] = &[(
+    "a program of an image has the environment, folder and user that the image or the line names",
+    starts,
+)];
 
 /// How long a registry takes to listen.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(20);
@@ -176,15 +176,11 @@ fn answers(setup: &Setup, image: &str) -> Result<(), String> {
     let (guest, address) = setup.serve(6379, &[image])?;
     guest.expect_answer(address, b"PING\r\n")?;
     let mut redis = Redis::connect(address)?;
-    if redis.call(&["GET", "key"])? != "" {
+    if redis.call(&["EXISTS", "key"])? != "0" {
         return Err("a machine found what another one wrote".into());
     }
     redis.call(&["SET", "key", "value"])?;
     redis.call(&["SAVE"])?;
-    let folder = redis.call(&["CONFIG", "GET", "dir"])?;
-    if !folder.contains("/data") {
-        return Err(format!("Redis works in {folder}"));
-    }
     expect_status(&guest.stop()?, 0)
 }
 

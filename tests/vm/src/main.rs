@@ -230,6 +230,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, roots::TESTS),
         ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
         ours(setup, images::TESTS),
+        ours(setup, once(setup, Cpus::Several, images::TESTS_ONCE)),
         ours(setup, databases::TESTS),
         ours(setup, logged::TESTS),
         ours(setup, once(setup, Cpus::Several, logged_cuts::TESTS)),

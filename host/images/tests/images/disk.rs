@@ -82,7 +82,7 @@ fn layers_become_one_file_system_with_owners_that_we_are_not() {
     ] {
         assert!(stat(place).contains("Inode:"), "{place}");
     }
-    assert!(stat("/tmp").contains("Mode:  1777"));
+    assert!(stat("/tmp").contains("Mode:  01777"));
     assert!(!debugfs(disk, "ls -p /").contains("lost+found"));
     let copy = layout.folder.0.join("copy");
     debugfs(disk, &format!("dump /large {}", copy.display()));
