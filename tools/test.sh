@@ -63,6 +63,8 @@ clippy() {
 }
 kernel() {
     step "the kernel builds" tools/kernel.sh build -q -p image --release
+    step "functions fit on a kernel stack" target/debug/tidy \
+        --frames target/x86_64-unknown-none/release/sietch-kernel
     echo "$passed passed, $failed failed"
 }
 

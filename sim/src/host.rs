@@ -84,7 +84,8 @@ impl Host {
     /// Host `number` of network 10.0.0.0/24, with so many packet buffers.
     pub fn new(number: u8, seed: u64, offloads: Offloads, config: Config, buffers: usize) -> Self {
         let mut random = Random::new(seed ^ u64::from(number) << 56);
-        let mut stack = Stack::new(config, [random.bits(), random.bits()]);
+        let stack = Stack::new(config, [random.bits(), random.bits()]);
+        let mut stack = stack.expect("memory for a stack");
         stack.attach(Port {
             mac: MacAddr([2, 0, 0, 0, 0, number]),
             mtu: 1500,

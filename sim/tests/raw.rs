@@ -44,7 +44,7 @@ impl Env for World {
 }
 
 fn world(takes: bool) -> (Stack, World) {
-    let mut stack = Stack::new(Config::default(), [1, 2]);
+    let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
     stack.set_address(Cidr::new(Ipv4Addr::new(10, 0, 0, 1), 24));
     let world = World {
         pool: HeapPool::new(64),

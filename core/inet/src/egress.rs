@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn stack(address: &str, gateway: Option<&str>) -> Stack {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         stack.set_address(Cidr::new(address.parse().expect("an address"), 24));
         stack.set_gateway(gateway.map(|router| router.parse().expect("an address")));
         stack

@@ -27,7 +27,7 @@
 //! index with a generation, and looked up in O(1).
 //!
 //! ```text
-//! Stack::new(Config) -> Stack; config() -> &Config; reconfigure(Config)
+//! Stack::new(Config) -> Result<Stack, Error>; config() -> &Config; reconfigure(Config)
 //! reserve_ports(Vec<PortRange>); reserved_ports() -> &[PortRange]
 //! attach(Port { mac, mtu, offloads }); detach(env); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
 //! set_share(Share { number, owner_of }); number_events_by(Arc<EventNumbers>); follow_datagram(socket, local, peer)

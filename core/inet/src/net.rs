@@ -8,6 +8,7 @@ use base::Instant;
 use mbuf::Chain;
 
 use crate::addr::{Cidr, Endpoint, FourTuple};
+use crate::boxed::Boxed;
 use crate::budget::Budget;
 use crate::config::Config;
 use crate::counters::{Count, DropReason, ResetReason, Stats};
@@ -92,15 +93,24 @@ pub(crate) struct Net {
     /// Nobody new is let in.
     pub is_heap_short: bool,
     pub relief: Relief,
-    pub stats: Stats,
+    pub stats: Boxed<Stats>,
     pub journal: Journal,
     pub challenges: Budget,
     resets: Budget,
 }
 
+/// A call of its own: they are on the stack before they are on the heap.
+#[inline(never)]
+fn no_stats() -> Option<Boxed<Stats>> {
+    Boxed::new(Stats::default())
+}
+
 impl Net {
-    pub fn new(config: Config, key: Key) -> Self {
-        Self {
+    /// `None` without memory for it.
+    pub fn new(config: Config, key: Key) -> Option<Self> {
+        let stats = no_stats()?;
+        let wheel = Wheel::new()?;
+        Some(Self {
             config,
             key,
             port: None,
@@ -121,7 +131,7 @@ impl Net {
             unsolicited: Unsolicited::new(),
             demux: Demux::new(key, config.ports),
             predictions: Predictions::default(),
-            wheel: Wheel::new(),
+            wheel,
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             departed: Departed::default(),
             ack_queue: Vec::new(),
@@ -134,11 +144,11 @@ impl Net {
             limits_hops: false,
             is_heap_short: false,
             relief: Relief::NONE,
-            stats: Stats::default(),
+            stats,
             journal: Journal::default(),
             challenges: Budget::new(config.challenges_per_second),
             resets: Budget::new(RESETS_PER_SECOND),
-        }
+        })
     }
 
     pub fn drop(&mut self, reason: DropReason) {

@@ -132,7 +132,7 @@ mod tests {
     }
 
     fn local_port(number: u16) -> u16 {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         stack.set_share(Share {
             number,
             owner_of: parity,
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_datagram_socket_gets_a_port_that_fits_if_there_is_one_near() {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         let id = stack.open(Transport::Udp).unwrap();
         for wanted in 0..16 {
             let port = stack.choose_datagram_port(id, |port| port % 16 == wanted);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_datagram_socket_that_lost_its_name_may_be_named_again_and_so_may_others() {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         let name = Endpoint::v4([127, 0, 0, 1].into(), 5353);
         let [first, second] = [(); 2].map(|()| stack.open(Transport::Udp).unwrap());
         let nameless = stack.local(first).unwrap();
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn an_id_survives_being_a_number() {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         let id = stack.open(Transport::Udp).unwrap();
         assert_eq!(SocketId::from_bits(id.to_bits()), id);
     }

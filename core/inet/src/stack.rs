@@ -38,14 +38,17 @@ pub struct Stack {
 }
 
 impl Stack {
-    /// A stack with no port and no address but loopback's. `secret` is unpredictable.
-    pub fn new(config: Config, secret: [u64; 2]) -> Self {
-        let key = Key(secret);
-        Self {
+    /// A stack with no port and no address but loopback's. `secret` is unpredictable. Its largest parts are on the heap, for a
+    /// kernel's stack has little room for values that are made and moved.
+    ///
+    /// Errors: `NoBuffers`.
+    pub fn new(config: Config, secret: [u64; 2]) -> Result<Self, Error> {
+        let net = Net::new(config, Key(secret)).ok_or(Error::NoBuffers)?;
+        Ok(Self {
             sockets: Table::new(config.sockets_max),
-            net: Net::new(config, key),
+            net,
             dhcp: None,
-        }
+        })
     }
 
     /// Gives the stack its NIC.

@@ -19,6 +19,8 @@ use alloc::vec::Vec;
 
 use base::Instant;
 
+use crate::boxed::Boxed;
+
 const SLOTS: usize = 64;
 const RINGS: usize = 4;
 const TICK_NANOS: u64 = 1_000_000;
@@ -58,7 +60,7 @@ impl Entry {
 /// Timers named by small integers.
 pub(crate) struct Wheel {
     now_tick: u64,
-    heads: [u32; DUE + RINGS],
+    heads: Boxed<[u32; DUE + RINGS]>,
     occupied: [u64; RINGS],
     /// The tick before which nothing fires; `u64::MAX` if nothing is filed.
     soonest: u64,
@@ -85,15 +87,22 @@ fn place_of(now_tick: u64, deadline_tick: u64) -> (usize, usize, u64) {
     (RINGS - 1, at as usize % SLOTS, at << shift)
 }
 
+/// A call of its own: they are on the stack before they are on the heap.
+#[inline(never)]
+fn no_heads() -> Option<Boxed<[u32; DUE + RINGS]>> {
+    Boxed::new([NONE; DUE + RINGS])
+}
+
 impl Wheel {
-    pub fn new() -> Self {
-        Self {
+    /// `None` without memory for it.
+    pub fn new() -> Option<Self> {
+        Some(Self {
             now_tick: 0,
-            heads: [NONE; DUE + RINGS],
+            heads: no_heads()?,
             occupied: [0; RINGS],
             soonest: u64::MAX,
             entries: Vec::new(),
-        }
+        })
     }
 
     /// Makes room for a timer, so that arming it needs no memory; false if there is none.
@@ -239,7 +248,7 @@ mod tests {
 
     #[test]
     fn every_timer_fires_and_only_early_within_its_ring() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::new().unwrap();
         let start = Instant::from_millis(123_456);
         assert_eq!(wheel.pop_due(start), None);
         let delays = [0, 1, 5, 63, 64, 65, 200, 4095, 4096, 60_000, 7_200_000];
@@ -264,7 +273,7 @@ mod tests {
 
     #[test]
     fn what_is_armed_within_a_step_fires_together_at_first() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::new().unwrap();
         let at = |millis| Instant::from_millis(1600 + millis);
         for millis in 0..STEP_TICKS {
             assert_eq!(wheel.pop_due(at(millis)), None);
@@ -288,7 +297,7 @@ mod tests {
 
     #[test]
     fn timers_that_are_due_together_may_be_disarmed_and_armed_anew_between_them() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::new().unwrap();
         let at = Instant::from_millis(64);
         (0..9).for_each(|timer| wheel.arm(timer, at));
         let first = wheel.pop_due(at).expect("nine are due");
@@ -310,7 +319,7 @@ mod tests {
 
     #[test]
     fn a_later_deadline_leaves_the_entry_and_a_disarmed_one_is_silent() {
-        let mut wheel = Wheel::new();
+        let mut wheel = Wheel::new().unwrap();
         wheel.arm(0, Instant::from_millis(10));
         wheel.arm(0, Instant::from_millis(50));
         wheel.arm(1, Instant::from_millis(10));

@@ -7,6 +7,8 @@
 //! (`documents`) and that commits say why (`subjects`). Each finding is one sentence with the way
 //! out, in the form `file:line: sentence`, so editors can jump to it.
 //!
+//! `tidy --frames KERNEL` reads a kernel that was built instead: what its functions take of a stack (`frames`).
+//!
 //! The lints read text, not syntax trees: `source` blanks comments and strings
 //! first, which is all the precision that these rules need.
 
@@ -15,6 +17,7 @@
 mod cycles;
 mod documents;
 mod finding;
+mod frames;
 mod functions;
 mod globals;
 mod growth;
@@ -36,7 +39,13 @@ use std::process::ExitCode;
 use finding::Finding;
 
 fn main() -> ExitCode {
-    match check(Path::new(".")) {
+    let mut words = std::env::args().skip(1);
+    let checked = match (words.next().as_deref(), words.next()) {
+        (None, _) => check(Path::new(".")),
+        (Some("--frames"), Some(kernel)) => frames::check(Path::new(&kernel)),
+        _ => Err("usage: tidy [--frames KERNEL]".to_owned()),
+    };
+    match checked {
         Ok(findings) if findings.is_empty() => ExitCode::SUCCESS,
         Ok(findings) => {
             let lines: Vec<String> = findings.iter().map(Finding::to_string).collect();

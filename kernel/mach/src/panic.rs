@@ -7,6 +7,7 @@
 use core::panic::PanicInfo;
 
 use crate::log::last_line;
+use crate::mem::stack;
 use crate::power;
 
 const FRAMES_MAX: usize = 64;
@@ -47,7 +48,8 @@ fn name(vector: u64) -> &'static str {
     match vector {
         0 => "division by zero",
         6 => "invalid opcode",
-        8 => "double fault (a kernel stack overflowed?)",
+        8 if stack::is_below(arch::instr::read_cr2()) => "kernel stack overflow",
+        8 => "double fault",
         13 => "general protection fault",
         14 => "page fault",
         18 => "machine check",

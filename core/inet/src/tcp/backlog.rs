@@ -116,7 +116,7 @@ mod tests {
 
     /// A stack, and a listener in it.
     fn listening() -> (Stack, SocketId) {
-        let mut stack = Stack::new(Config::default(), [1, 2]);
+        let mut stack = Stack::new(Config::default(), [1, 2]).unwrap();
         let id = stack.open(Transport::Tcp).unwrap();
         let name = Endpoint::v4([127, 0, 0, 1].into(), 80);
         stack.bind(id, name).unwrap();

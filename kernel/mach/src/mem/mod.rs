@@ -50,7 +50,7 @@ mod remapping;
 mod resting;
 mod setup;
 mod spares;
-mod stack;
+pub(crate) mod stack;
 mod string;
 mod sweep;
 mod table;

@@ -145,6 +145,14 @@ pub(crate) fn top(at: u64) -> Option<u64> {
     is_mapped.then(|| kernel_map::STACKS + (offset / SLOT_BYTES + 1) * SLOT_BYTES)
 }
 
+/// Whether `at` is in the gap below a stack: what overflows touches that first.
+pub(crate) fn is_below(at: u64) -> bool {
+    let offset = at.checked_sub(kernel_map::STACKS);
+    let is_gap =
+        |offset| offset < AREA_BYTES && offset % SLOT_BYTES < SLOT_BYTES - STACK_BYTES as u64;
+    offset.is_some_and(is_gap)
+}
+
 #[cold]
 fn map_new() -> Option<u64> {
     let top = new_slot()?;

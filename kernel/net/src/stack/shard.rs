@@ -39,10 +39,16 @@ pub(crate) struct Shard {
 
 impl Shard {
     /// A shard that is attached to nothing, for an interface.
-    fn new(of: &NetStack, interface: u32, number: u16) -> Self {
-        let link = Link::new(of, interface, number);
+    ///
+    /// Errors: `OutOfMemory`.
+    #[inline(never)]
+    pub(crate) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
         let secret = [random::next_u64(), random::next_u64()];
-        let mut stack = Stack::new(of.settings().part(of.count()), secret);
+        let stack = Stack::new(of.settings().part(of.count()), secret);
+        let stack = stack.map_err(|_| Error::OutOfMemory)?;
+        let link = Link::new(of, interface, number);
+        let mut shard = fallible::boxed(Self { stack, link })?;
+        let stack = &mut shard.stack;
         stack.share_memory(&crate::device::memory::HELD);
         stack.number_events_by(of.shared.event_numbers.clone());
         stack.share_totals(&of.shared.totals);
@@ -53,14 +59,7 @@ impl Shard {
                 owner_of: steer::owner_of_connection,
             });
         }
-        Self { stack, link }
-    }
-
-    /// The same in the heap. It is several KiB, and made where nothing else of that size is on
-    /// the kernel's stack.
-    #[inline(never)]
-    pub(crate) fn boxed(of: &NetStack, interface: u32, number: u16) -> Result<Box<Self>> {
-        Ok(fallible::boxed(Self::new(of, interface, number))?)
+        Ok(shard)
     }
 }
 

@@ -56,7 +56,7 @@ pub fn adopt_boot_thread() {
         0,
         AddressSpace::kernel(),
         Limits::default(),
-        Arc::<ActionTable>::default(),
+        ActionTable::defaults(),
         Image::default(),
     );
     let thread = Thread::new(Seed {

@@ -342,7 +342,7 @@ pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thre
         id,
         AddressSpace::kernel(),
         Limits::default(),
-        Arc::<ActionTable>::default(),
+        ActionTable::defaults(),
         Image::default(),
     );
     let thread = Thread::new(Seed {

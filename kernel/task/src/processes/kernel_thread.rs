@@ -26,7 +26,7 @@ pub fn start_kernel_thread(entry: fn(usize) -> !, name: Name) -> bool {
         0,
         AddressSpace::kernel(),
         Limits::default(),
-        Arc::<ActionTable>::default(),
+        ActionTable::defaults(),
         Image::default(),
     );
     let thread = Thread::new(Seed {

@@ -67,16 +67,25 @@ impl Action {
     }
 }
 
+/// What a process does that has said nothing.
+const DEFAULTS: [Action; Signal::MAX as usize] = [Action {
+    handler: Handler::Default,
+    flags: ActionFlags::empty(),
+    restorer: 0,
+    mask: SignalSet::EMPTY,
+}; Signal::MAX as usize];
+
 /// The reactions to all signals; processes may share one table (`CLONE_SIGHAND`).
 pub struct ActionTable(Spin<[Action; Signal::MAX as usize]>);
 
-impl Default for ActionTable {
-    fn default() -> Self {
-        Self(Spin::new([Action::default(); Signal::MAX as usize]))
-    }
-}
-
 impl ActionTable {
+    /// Each signal's default. Like the copies it is a call of its own, so that the table's two
+    /// kilobytes are not for long on a stack that makes a process.
+    #[inline(never)]
+    pub fn defaults() -> Arc<Self> {
+        Arc::new(Self(Spin::new(DEFAULTS)))
+    }
+
     /// The reaction to `signal`.
     pub fn get(&self, signal: Signal) -> Action {
         self.0.lock()[signal.index()]
@@ -87,8 +96,7 @@ impl ActionTable {
         core::mem::replace(&mut self.0.lock()[signal.index()], action)
     }
 
-    /// A copy for a forked process. Like the other copies it is a call of its own, so that
-    /// the table's two kilobytes are not for long on a stack that forks an address space.
+    /// A copy for a forked process.
     #[inline(never)]
     pub fn fork(&self) -> Arc<Self> {
         Arc::new(Self(Spin::new(*self.0.lock())))
@@ -96,10 +104,9 @@ impl ActionTable {
 
     /// A copy for a new program: functions of the old one are gone, ignored signals
     /// stay ignored.
-    #[inline(never)]
     pub fn for_new_program(&self) -> Arc<Self> {
-        let mut actions = *self.0.lock();
-        for action in &mut actions {
+        let table = self.fork();
+        for action in &mut *table.0.lock() {
             let handler = match action.handler {
                 Handler::Ignore => Handler::Ignore,
                 _ => Handler::Default,
@@ -109,7 +116,7 @@ impl ActionTable {
                 ..Action::default()
             };
         }
-        Arc::new(Self(Spin::new(actions)))
+        table
     }
 
     /// A copy in which no signal has a function (`CLONE_CLEAR_SIGHAND`).

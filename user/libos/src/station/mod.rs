@@ -45,7 +45,7 @@ pub struct Station<P> {
 impl<P: FrameIo> Station<P> {
     /// A host with an address on a link of its own.
     pub fn new(io: P, mac: [u8; 6], mtu: u16, config: Config, seed: [u64; 2]) -> Self {
-        let mut stack = Stack::new(config, seed);
+        let mut stack = Stack::new(config, seed).expect("memory for a stack");
         let can = io.capabilities();
         stack.attach(Port {
             mac: MacAddr(mac),
