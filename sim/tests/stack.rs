@@ -15,6 +15,7 @@ mod exhaustion;
 mod floods;
 mod flows;
 mod followers;
+mod given;
 mod groups_v4;
 mod hostile;
 mod ipv6;

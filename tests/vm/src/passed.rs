@@ -20,6 +20,10 @@ pub const TESTS: &[Test] = &[
         passes_connections,
     ),
     (
+        "a connection on whose way the kernel has no memory goes on somewhere, or is reset",
+        passes_without_memory,
+    ),
+    (
         "a listener that a program by libsietch.so passes is served by who has it, and its connections go on",
         passes_a_listener,
     ),
@@ -44,8 +48,9 @@ if os.fork() == 0:
             os._exit(0)
         if way == b"u":
             told = socket.socket(fileno=files[0])
-            data, peer = told.recvfrom(2048)
-            told.sendto(b"passed " + data, peer)
+            for _ in range(4):
+                data, peer = told.recvfrom(65536)
+                told.sendto(b"passed " + data, peer)
             continue
         peer = socket.socket(fileno=files[0])
         if way == b"l":
@@ -60,6 +65,12 @@ if os.fork() == 0:
             print("counted", count, flush=True)
         elif way == b"f":
             peer.sendall(b"end")
+        elif way == b"n":
+            # One that was reset on its way.
+            try:
+                echo(peer)
+            except OSError:
+                pass
         else:
             echo(peer)
             peer.sendall(b"done")
@@ -68,6 +79,7 @@ theirs.close()
 server = socket.create_server(("", 7))
 told = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 told.bind(("", 9))
+FAIL_NTH = os.open("/proc/thread-self/fail-nth", os.O_RDWR)
 print("serving", flush=True)
 while True:
     peer, _ = server.accept()
@@ -85,6 +97,21 @@ while True:
             print("filled", sent, flush=True)
         peer.setblocking(True)
     passed = {b"l": server, b"u": told}.get(way, peer)
+    if way == b"n":
+        count = peer.recv(2)
+        os.write(FAIL_NTH, count)
+        try:
+            socket.send_fds(ours, [way], [peer.fileno()])
+        except OSError:
+            os.pwrite(FAIL_NTH, b"0", 0)
+            # It goes on where it is, or was reset.
+            try:
+                echo(peer)
+            except OSError:
+                pass
+        os.pwrite(FAIL_NTH, b"0", 0)
+        peer.close()
+        continue
     socket.send_fds(ours, [way], [passed.fileno()])
     print("passed", way.decode(), flush=True)
     if way == b"l":
@@ -130,6 +157,43 @@ fn passes_connections(setup: &Setup) -> Result<(), String> {
     }
     shell.ask("kill -9 $!; wait $!")?;
     shell.leave().map(drop)
+}
+
+/// Wherever an allocation fails: of the hand-over, or of what Python does besides.
+const ALLOCATIONS: usize = 60;
+
+fn passes_without_memory(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup)?;
+    let mut served = 0;
+    for nth in 1..ALLOCATIONS {
+        let outcome = echoes_or_is_reset(nth);
+        served +=
+            usize::from(outcome.map_err(|why| explain(&mut shell, &format!("{nth}: {why}")))?);
+    }
+    // Most of them are not even touched.
+    if served < ALLOCATIONS / 2 {
+        return Err(explain(&mut shell, &format!("only {served} were served")));
+    }
+    shell.ask("kill -9 $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+/// Whether it was served.
+fn echoes_or_is_reset(nth: usize) -> Result<bool, String> {
+    let mut peer = Peer::new()?;
+    peer.say(format!("n{nth:02}").as_bytes())?;
+    let echoed = peer.echo(&bytes(20_000));
+    match echoed {
+        Ok(()) => peer.ends().map(|()| true),
+        // What stands still is found by its peer's patience, and says something else.
+        Err(why) if why.contains("reset") || why.contains("pipe") || why.contains("fill") => {
+            Ok(false)
+        }
+        Err(why) => Err(why),
+    }
 }
 
 fn passes_an_open_one() -> Result<(), String> {
@@ -185,25 +249,31 @@ fn passes_a_full_one() -> Result<(), String> {
     }
 }
 
+/// Three have come before it is passed, and nobody has read them; one comes later.
 fn passes_datagrams() -> Result<(), String> {
-    Peer::new()?.say(b"u")?;
     let text = |error: std::io::Error| error.to_string();
     let socket = UdpSocket::bind("0.0.0.0:0").map_err(text)?;
-    socket
-        .set_read_timeout(Some(Duration::from_secs(1)))
-        .map_err(text)?;
-    let mut answer = [0; 64];
-    // Until it is passed nobody answers.
-    for _ in 0..20 {
-        socket.send_to(b"datagram", (PROGRAM, 9)).map_err(text)?;
-        if let Ok(len) = socket.recv(&mut answer) {
-            return match &answer[..len] {
-                b"passed datagram" => Ok(()),
-                other => Err(format!("{:?}", String::from_utf8_lossy(other))),
-            };
+    let patience = Some(Duration::from_secs(20));
+    socket.set_read_timeout(patience).map_err(text)?;
+    let large = "large".repeat(2000);
+    for datagram in ["first", "", &large] {
+        let sent = socket.send_to(datagram.as_bytes(), (PROGRAM, 9));
+        sent.map_err(text)?;
+    }
+    // They are in the program's socket by then.
+    thread::sleep(Duration::from_millis(500));
+    Peer::new()?.say(b"u")?;
+    let mut answer = vec![0; 20_000];
+    for datagram in ["first", "", &large, "last"] {
+        if datagram == "last" {
+            socket.send_to(b"last", (PROGRAM, 9)).map_err(text)?;
+        }
+        let len = socket.recv(&mut answer).map_err(text)?;
+        if answer[..len] != *format!("passed {datagram}").as_bytes() {
+            return Err(format!("{:?}", String::from_utf8_lossy(&answer[..len])));
         }
     }
-    Err("nobody answers".into())
+    Ok(())
 }
 
 fn ends_with(peer: &mut Peer, expected: &[u8]) -> Result<(), String> {
@@ -231,8 +301,16 @@ fn passes_a_listener(setup: &Setup) -> Result<(), String> {
 }
 
 fn serves_both(kept: &mut Peer) -> Result<(), String> {
+    // These two are connected, and nobody has accepted them. The first has said all, the other nothing.
+    let (mut early, mut silent) = (Peer::new()?, Peer::new()?);
+    early.say(&bytes(5000))?;
+    early.shut()?;
+    thread::sleep(Duration::from_millis(500));
     kept.say(b"l")?;
     kept.echo(&bytes(1000))?;
+    ends_with(&mut early, &bytes(5000))?;
+    silent.echo(&bytes(100_000))?;
+    silent.ends()?;
     for _ in 0..3 {
         serves_new()?;
         kept.echo(&bytes(50_000))?;

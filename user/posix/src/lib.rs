@@ -58,7 +58,7 @@ mod tcp_info;
 pub mod uring;
 
 pub use ancillary::{Heard, Messages, Wanted, own_of};
-pub use checkpoint::{Numbered, Portable, Restored};
+pub use checkpoint::{Numbered, Portable, Restored, WaitingDatagram};
 pub use epoll::{Event, Events, Trigger, Watch};
 pub use errno::{Errno, Result};
 pub use host::{Host, Link};

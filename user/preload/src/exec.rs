@@ -6,6 +6,7 @@ use std::path::Path;
 use std::{env, iter};
 
 use crate::answer;
+use crate::inherited::is_kept;
 use crate::inherited_fds::{self, Environment};
 use crate::next;
 use crate::without_library;
@@ -33,7 +34,7 @@ unsafe fn become_program(
 ) -> c_int {
     if !path.is_null() {
         // SAFETY: **Caller**.
-        without_library::prepare(unsafe { CStr::from_ptr(path) }, false);
+        without_library::prepare(unsafe { CStr::from_ptr(path) }, is_kept);
     }
     let Some(leaving) = inherited_fds::leave() else {
         return run(given);

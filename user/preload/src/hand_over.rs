@@ -14,14 +14,14 @@
 //! | all of the library stands still; what has come is looked at; a connection stands still | |
 //! | the kernel's socket is made whole: a connection by `repair`, standing still; a listener listens | the connection goes on here |
 //! | the link's frames for it go to the kernel's stack (`docs/rings.md`); what came to our queue until then is dropped | the same |
+//! | the kernel's connection goes on, and asks its peer for what was lost meanwhile | the same, with its frames |
+//! | the kernel has what was not sent, and ends that were closed | it is reset from here ("CLOSE-Aborted") |
 //! | it is forgotten here, without a word to its peer; epoll sets of the program's watch the kernel's | cannot fail |
-//! | the kernel's connection goes on, and asks its peer for what was lost meanwhile | |
 //!
 //! No segment is answered by a reset in between: each stack that could get it knows the connection, standing still.
 //!
 //! # Not here
-//! A card of the program's own. A connection that is being made, or is over. Datagrams that wait to be read, and peers that wait to
-//! be accepted: the former are lost, the latter refused, as by a listener that is closed.
+//! A card of the program's own. A connection that is being made, or is over. What waits to be read or accepted goes along (`waiting`).
 
 use std::ffi::c_int;
 use std::sync::Arc;
@@ -39,6 +39,7 @@ use crate::repair;
 use crate::ring_hooks;
 use crate::shards::{self, Stopped};
 use crate::state::{self, Port};
+use crate::waiting;
 
 /// A socket that has a number, and all its numbers.
 type Socket<'a> = (&'a Arc<Open>, &'a [u32]);
@@ -62,7 +63,10 @@ pub fn hand_over(number: c_int) -> Result<()> {
 fn complain(error: Errno) {
     static IS_TOLD: AtomicBool = AtomicBool::new(false);
     if !IS_TOLD.swap(true, Relaxed) {
-        let why = std::io::Error::from_raw_os_error(error.number());
+        let why = match error.number() {
+            libc::EPERM => "that needs CAP_NET_ADMIN, and CAP_NET_RAW".to_owned(),
+            number => std::io::Error::from_raw_os_error(number).to_string(),
+        };
         eprintln!("libsietch: a socket cannot go over to the kernel's stack: {why}.");
     }
 }
@@ -82,8 +86,53 @@ fn hand_over_ours(number: c_int) -> Result<()> {
     let open = host.socket(number.cast_unsigned())?;
     let all = host.numbers_of(&open);
     let passed = pass(host, (&open, &all), &config.link)?;
+    let said = match &passed {
+        Passed::Connection(snapshot) => {
+            begin_there(&mut stopped, (&open, number), snapshot)?;
+            say_the_rest(&mut stopped, (&open, number), snapshot)
+        }
+        Passed::Other => Ok(()),
+    };
     watch_by_kernel(&mut stopped, (&open, &all));
-    finish(&mut stopped, (&open, &all), passed)
+    finish(&mut stopped, (&open, &all), &passed);
+    said
+}
+
+/// The kernel's connection goes on. Without memory for that it goes on here, with its frames.
+fn begin_there(
+    stopped: &mut Stopped,
+    (open, number): (&Arc<Open>, c_int),
+    snapshot: &TcpSnapshot,
+) -> Result<()> {
+    let began = repair::go_on(number, snapshot);
+    let queue = stopped.states[0].queue();
+    if began.is_err()
+        && let Some(host) = stopped.states[0].host()
+    {
+        if let (Ok(Some((local, peer))), Some(queue)) = (host.ends(open), queue) {
+            // Without the link there is nothing to go on with.
+            host.link().move_flow(local, peer, queue).ok();
+        }
+        host.reattach(open);
+        host.flush();
+    }
+    began
+}
+
+/// Bytes that cannot go over are lost, so the connection is reset from here, and over there.
+fn say_the_rest(
+    stopped: &mut Stopped,
+    (open, number): (&Arc<Open>, c_int),
+    snapshot: &TcpSnapshot,
+) -> Result<()> {
+    let said = repair::catch_up(number, snapshot);
+    if said.is_err()
+        && let Some(host) = stopped.states[0].host()
+    {
+        host.reset_moved(open);
+        repair::shutdown(number, libc::SHUT_RDWR).ok();
+    }
+    said
 }
 
 /// Makes the kernel's socket what ours is, and gives it the frames.
@@ -95,6 +144,9 @@ fn pass(host: &mut Host<Port>, (open, all): Socket<'_>, link: &str) -> Result<Pa
     }
     let portable = host.portable(open)?;
     let passed = make(number, &portable, link).and_then(|()| lead(host, open, &portable));
+    if passed.is_ok() {
+        waiting::pass(host, (open, number), &portable);
+    }
     match (passed, portable) {
         (Ok(()), Portable::Connected(snapshot)) => Ok(Passed::Connection(snapshot)),
         (Err(error), Portable::Connected(_)) => {
@@ -190,10 +242,10 @@ fn watch_by_kernel(stopped: &mut Stopped, (open, all): Socket<'_>) {
     }
 }
 
-/// It is none of ours any more, and a connection goes on. Who waits for it looks again.
-fn finish(stopped: &mut Stopped, (open, all): Socket<'_>, passed: Passed) -> Result<()> {
+/// It is none of ours any more. Who waits for it looks again.
+fn finish(stopped: &mut Stopped, (open, all): Socket<'_>, passed: &Passed) {
     if let Some(host) = stopped.states[0].host() {
-        match &passed {
+        match passed {
             Passed::Connection(_) => drop(host.forget_moved(open)),
             Passed::Other => all.iter().for_each(|number| host.close(*number)),
         }
@@ -207,10 +259,4 @@ fn finish(stopped: &mut Stopped, (open, all): Socket<'_>, passed: Passed) -> Res
         .states
         .iter_mut()
         .for_each(|state| state.bells.ring());
-    match (passed, all.first()) {
-        (Passed::Connection(snapshot), Some(number)) => {
-            repair::go_on(number.cast_signed(), &snapshot)
-        }
-        _ => Ok(()),
-    }
 }

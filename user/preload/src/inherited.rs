@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use crate::next;
 use crate::numbers::{self, Whose};
 use crate::repair::stands_still;
+use crate::spawn_actions::Actions;
 
 /// The inode behind a descriptor of that type.
 pub fn inode_of(number: c_int, kind: libc::mode_t) -> Option<u64> {
@@ -19,6 +20,15 @@ pub fn inode_of(number: c_int, kind: libc::mode_t) -> Option<u64> {
 pub fn is_kept(numbers: &[u32]) -> bool {
     let is_kept = |number: &u32| flags_of(number.cast_signed()) & libc::FD_CLOEXEC == 0;
     numbers.iter().any(is_kept)
+}
+
+/// Whether one of a socket's numbers is left to a program that is started with those actions.
+pub fn is_left(numbers: &[u32], actions: &Actions) -> bool {
+    let is_left = |number: &u32| {
+        let number = number.cast_signed();
+        actions.leave(number, flags_of(number) & libc::FD_CLOEXEC != 0)
+    };
+    numbers.iter().any(is_left)
 }
 
 /// FD_CLOEXEC, or nothing; all bits without such a descriptor.

@@ -25,6 +25,8 @@ const TCP_REPAIR_WINDOW: c_int = 29;
 const ON: c_int = 1;
 const OFF: c_int = 0;
 const OFF_SILENTLY: c_int = -1;
+/// Sietch's own: it waits at the listener of its name.
+const TO_LISTENER: c_int = 2;
 const RECEIVE_QUEUE: c_int = 1;
 const SEND_QUEUE: c_int = 2;
 /// Kinds of TCP's options in TCP_REPAIR_OPTIONS.
@@ -160,6 +162,18 @@ fn try_restore(number: c_int, from: &TcpSnapshot) -> Result<()> {
     )
 }
 
+/// Has a connection of the kernel's, that goes on, wait at the listener of its name instead.
+///
+/// Errors: the kernel's; it goes on where it is then.
+pub fn give_to_listener(number: c_int) -> Result<()> {
+    set_tcp(number, TCP_REPAIR, ON)?;
+    let given = set_tcp(number, TCP_REPAIR, TO_LISTENER);
+    if given.is_err() {
+        set_tcp(number, TCP_REPAIR, OFF).ok();
+    }
+    given
+}
+
 fn pair((kind, value): &(u32, u32)) -> [u8; 8] {
     let ([k0, k1, k2, k3], [v0, v1, v2, v3]) = (kind.to_ne_bytes(), value.to_ne_bytes());
     [k0, k1, k2, k3, v0, v1, v2, v3]
@@ -205,23 +219,39 @@ fn put(number: c_int, mut bytes: &[u8]) -> Result<()> {
 
 /// The connection goes on in the kernel, whose its frames are now.
 ///
-/// Errors: the kernel's; it stands still for ever then.
+/// Errors: the kernel's; it stands still there then.
 pub fn go_on(number: c_int, from: &TcpSnapshot) -> Result<()> {
-    let has_ended = !matches!(from.state, State::Established | State::CloseWait);
     // The peer may know of a FIN that the kernel does not know yet: it is not asked before that is sent again.
-    let off = if has_ended { OFF_SILENTLY } else { OFF };
-    set_tcp(number, TCP_REPAIR, off)?;
+    let off = if has_ended(from) { OFF_SILENTLY } else { OFF };
+    set_tcp(number, TCP_REPAIR, off)
+}
+
+fn has_ended(from: &TcpSnapshot) -> bool {
+    !matches!(from.state, State::Established | State::CloseWait)
+}
+
+/// And says what was not said yet: bytes that were not sent, ends that were closed.
+///
+/// Errors: the kernel's; nobody can go on with it then.
+pub fn catch_up(number: c_int, from: &TcpSnapshot) -> Result<()> {
     put(number, &from.sending.unsent)?;
     let peer_has = matches!(
         from.state,
         State::CloseWait | State::Closing | State::LastAck
     );
-    let how = match (has_ended, peer_has || from.receiving.is_shut) {
+    let how = match (has_ended(from), peer_has || from.receiving.is_shut) {
         (true, true) => libc::SHUT_RDWR,
         (true, false) => libc::SHUT_WR,
         (false, true) => libc::SHUT_RD,
         (false, false) => return Ok(()),
     };
+    shutdown(number, how)
+}
+
+/// Closes ends of a connection.
+///
+/// Errors: the kernel's.
+pub fn shutdown(number: c_int, how: c_int) -> Result<()> {
     // SAFETY: no memory is passed.
     done(unsafe { next::shutdown.get()(number, how) })
 }

@@ -17,16 +17,14 @@ use crate::inherited_fds::{self, Environment, Leaving};
 use crate::next;
 use crate::numbers::{self, Whose};
 use crate::shards;
+use crate::spawn_actions::Actions;
 use crate::without_library;
 
-/// What is lent to a program that is about to be started, and our copy of its end of the channel.
-/// What it is to do first may give it
-/// copies of any number: then all is.
-fn lend(has_actions: bool) -> Option<(Leaving, Option<Channel>)> {
+/// What is lent to a program that is about to be started, of the numbers that are left to it, and our copy of its end of the channel.
+fn lend(is_left: impl Fn(&[u32]) -> bool) -> Option<(Leaving, Option<Channel>)> {
     if !exit::is_own_process() || !numbers::has_any() {
         return None;
     }
-    let is_left = |numbers: &[u32]| has_actions || inherited::is_kept(numbers);
     let mut stopped = shards::stop();
     let (inherited, channel) = stopped.states[0].lend_to_program(&is_left)?;
     Some((Leaving::new(&inherited, None)?, channel))
@@ -46,15 +44,18 @@ type Spawn = unsafe extern "C" fn(
 unsafe fn spawn(
     path: *const c_char,
     given: Strings,
-    has_actions: bool,
+    actions: *const c_void,
     run: impl FnOnce(Strings) -> c_int,
 ) -> c_int {
+    // SAFETY: **Caller**.
+    let actions = unsafe { Actions::read(actions) };
+    let is_left = |numbers: &[u32]| inherited::is_left(numbers, &actions);
     if !path.is_null() && numbers::has_any() {
         // SAFETY: **Caller**.
         let program = exec::found(unsafe { CStr::from_ptr(path) });
-        without_library::prepare(&program, has_actions);
+        without_library::prepare(&program, is_left);
     }
-    let Some((leaving, _channel)) = lend(has_actions) else {
+    let Some((leaving, _channel)) = lend(is_left) else {
         return run(given);
     };
     // SAFETY: **Caller**.
@@ -78,7 +79,7 @@ pub unsafe extern "C" fn posix_spawn(
     let next: Spawn = next::posix_spawn.get();
     // SAFETY: **Caller**.
     unsafe {
-        spawn(path, given, !actions.is_null(), |given| {
+        spawn(path, given, actions, |given| {
             next(child, path, actions, attributes, args, given)
         })
     }
@@ -100,7 +101,7 @@ pub unsafe extern "C" fn posix_spawnp(
     let next: Spawn = next::posix_spawnp.get();
     // SAFETY: **Caller**.
     unsafe {
-        spawn(file, given, !actions.is_null(), |given| {
+        spawn(file, given, actions, |given| {
             next(child, file, actions, attributes, args, given)
         })
     }
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn posix_spawnp(
 
 /// Calls a function of the C library's that starts a shell with the program's own environment.
 fn with_shell<T>(run: impl FnOnce() -> T) -> T {
-    let Some((leaving, _channel)) = lend(false) else {
+    let Some((leaving, _channel)) = lend(inherited::is_kept) else {
         return run();
     };
     inherited_fds::set_variable(Some(&leaving));

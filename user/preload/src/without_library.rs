@@ -10,18 +10,17 @@ use std::ffi::{CStr, c_int};
 
 use crate::exit;
 use crate::hand_over::hand_over;
-use crate::inherited::is_kept;
 use crate::loading::loads_library;
 use crate::numbers::{self, Whose};
 use crate::state;
 
-/// Looks at the program; one that is started by a list of actions may be given any number by them.
-pub fn prepare(program: &CStr, has_actions: bool) {
+/// Looks at the program, which gets the numbers of which `is_left` says so.
+pub fn prepare(program: &CStr, is_left: impl Fn(&[u32]) -> bool) {
     if !exit::is_own_process() || !numbers::has_any() || loads_library(program) {
         return;
     }
     let mut is_lost = false;
-    for number in (0..numbers::end()).filter(|number| has_actions || is_kept(&[*number])) {
+    for number in (0..numbers::end()).filter(|number| is_left(&[*number])) {
         let number = number.cast_signed();
         is_lost |= match numbers::seen(number) {
             Whose::Socket => hand_over(number).is_err(),

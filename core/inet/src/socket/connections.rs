@@ -81,7 +81,7 @@ impl Stack {
         }
     }
 
-    fn next_ready(&mut self, id: SocketId) -> Result<SocketId, Error> {
+    pub(crate) fn next_ready(&mut self, id: SocketId) -> Result<SocketId, Error> {
         loop {
             let Socket::Listener(listener) = self.sockets.get_mut(id)? else {
                 return Err(Error::InvalidState);

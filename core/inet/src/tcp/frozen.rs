@@ -29,7 +29,7 @@ pub(crate) struct Frozen {
     /// What the demultiplexer knows it by.
     name: Option<FourTuple>,
     /// It has an entry of its own for its local port.
-    is_bound: bool,
+    pub(super) is_bound: bool,
 }
 
 /// A queue of a frozen socket.
@@ -276,7 +276,7 @@ impl Stack {
     }
 
     /// A frozen socket is as fresh as it was.
-    fn forget_frozen<E: Env>(&mut self, env: &mut E, id: SocketId, fresh: TcpSnapshot) {
+    pub(super) fn forget_frozen<E: Env>(&mut self, env: &mut E, id: SocketId, fresh: TcpSnapshot) {
         if let Ok(frozen) = self.sockets.frozen_mut(id) {
             frozen.snapshot = fresh;
             if let Some(name) = frozen.name.take() {

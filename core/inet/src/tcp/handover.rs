@@ -13,7 +13,9 @@ use alloc::vec::Vec;
 use super::export::bytes_of;
 use super::info::State;
 use super::snapshot::TcpSnapshot;
+use super::tcb::Tcb;
 use crate::addr::{Endpoint, FourTuple, SocketId, Transport};
+use crate::boxed::Boxed;
 use crate::context::Context;
 use crate::env::{Env, Events};
 use crate::error::Error;
@@ -65,6 +67,20 @@ impl Stack {
             }
         }
         Ok(found)
+    }
+
+    /// Takes the connections that wait at a listener out of the stack, in their order; those that are over are closed. SYNs
+    /// that wait for room get none by that.
+    pub fn export_waiting<E: Env>(&mut self, env: &mut E, id: SocketId) -> Vec<TcpSnapshot> {
+        let mut found = Vec::new();
+        while let Ok(child) = self.next_ready(id) {
+            let exported = self.export(env, child);
+            if exported.and_then(|it| push(&mut found, it)).is_err() {
+                // It is ours, if it is there.
+                self.close(env, child).ok();
+            }
+        }
+        found
     }
 
     /// Copies of the connections that their programs have let go.
@@ -160,6 +176,36 @@ impl Stack {
         }
         env.wake(listener, Events::READABLE);
         Ok(())
+    }
+
+    /// Has the connection of a frozen socket wait at the listener of its local end until it is accepted; the socket is
+    /// without a connection then.
+    ///
+    /// Errors: `InvalidState` for a socket that is not frozen, without a connection, or bound to a port beside it;
+    /// `ConnectionRefused` if nobody listens there; it stays frozen then. Those of
+    /// [`import_waiting`](Self::import_waiting); it goes on in its socket then.
+    pub fn give_to_listener<E: Env>(&mut self, env: &mut E, id: SocketId) -> Result<(), Error> {
+        let frozen = self.sockets.frozen(id)?;
+        if frozen.is_bound || !frozen.snapshot.state.is_portable() {
+            return Err(Error::InvalidState);
+        }
+        let snapshot = frozen.snapshot.try_clone()?;
+        let tuple = FourTuple {
+            local: snapshot.local,
+            remote: snapshot.remote,
+        };
+        let index = self.listener_for(&tuple);
+        let listener = index.and_then(|index| self.sockets.listener_at(index));
+        let listener = listener.ok_or(Error::ConnectionRefused)?.id;
+        let fresh = Boxed::new(Tcb::new(id)).ok_or(Error::NoBuffers)?;
+        let fresh = fresh.snapshot(env.now())?;
+        self.forget_frozen(env, id, fresh);
+        let waits = self.import_waiting(env, listener, &snapshot);
+        if waits.is_err() {
+            // Without memory for it its peer hears of that when it asks.
+            self.import(env, id, &snapshot).ok();
+        }
+        waits
     }
 
     fn queue_child(&mut self, parent: SocketId, child: SocketId) -> Result<(), Error> {

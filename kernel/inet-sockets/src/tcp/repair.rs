@@ -26,6 +26,9 @@ const NO_QUEUE: u8 = 0;
 const RECEIVE_QUEUE: u8 = 1;
 const SEND_QUEUE: u8 = 2;
 
+/// A value of TCP_REPAIR that Linux has not: the connection waits at the listener of its name, to be accepted.
+const TO_LISTENER: i32 = 2;
+
 /// What options of a SYN are called in TCP_REPAIR_OPTIONS.
 const OPTION_MSS: u32 = 2;
 const OPTION_WINDOW: u32 = 3;
@@ -153,6 +156,11 @@ impl TcpSocket {
                 Ok(())
             }),
             0 | -1 => Ok(()),
+            TO_LISTENER if self.is_frozen() => self.handle.with(|id, stack, link| {
+                stack.give_to_listener(link, id)?;
+                after_send(link);
+                Ok(())
+            }),
             _ => Err(Error::Invalid),
         }
     }

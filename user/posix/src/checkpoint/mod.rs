@@ -34,8 +34,10 @@ mod records;
 mod restore;
 mod save;
 mod shifting;
+mod waiting;
 
 pub use moving::Numbered;
 pub use portable::Portable;
 pub use records::Restored;
 pub(crate) use records::{Checkpoint, FORMAT, Member, SetRecord, SocketRecord, SocketState};
+pub use waiting::WaitingDatagram;

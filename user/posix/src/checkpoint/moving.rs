@@ -164,7 +164,7 @@ impl<L: Link> Host<L> {
     }
 }
 
-fn v4(end: Endpoint) -> Option<SocketAddrV4> {
+pub(super) fn v4(end: Endpoint) -> Option<SocketAddrV4> {
     match end.addr.to_canonical() {
         std::net::IpAddr::V4(host) => Some(SocketAddrV4::new(host, end.port)),
         std::net::IpAddr::V6(_) => None,

@@ -66,6 +66,15 @@ impl<L: Link> Host<L> {
         })
     }
 
+    /// A connection that stands still can go on nowhere: its peer is told.
+    pub fn reset_moved(&mut self, open: &Open) {
+        let (stack, world) = self.parts();
+        // Without memory for it its peer is told when it asks.
+        stack.thaw(world, open.id(), false).ok();
+        stack.abort(world, open.id()).ok();
+        self.flush();
+    }
+
     /// Options that were set, or come of a listener: level, name, value.
     pub fn portable_options(&mut self, open: &Open) -> Vec<(i32, i32, OptionBytes)> {
         let all = OPTIONS.into_iter();
