@@ -82,6 +82,7 @@ mod patience;
 mod polls;
 mod reading;
 mod repair;
+mod restart;
 mod ring_hooks;
 mod seen;
 mod sets;

@@ -11,6 +11,7 @@ use posix::{Direction, Errno, Host, Open, Result};
 
 use crate::answer;
 use crate::numbers::{self, Whose};
+use crate::restart;
 use crate::state::{self, Held, Port};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -415,7 +416,11 @@ pub fn patiently<T>(
         if way.is_impatient || open.is_nonblocking() || end.is_some_and(|end| end <= now) {
             return Err(Errno::AGAIN);
         }
-        let came_back = wait(held, &mut [], end, ptr::null())?;
+        let came_back = match wait(held, &mut [], end, ptr::null()) {
+            // With a time limit Linux' calls do not go on either.
+            Err(Errno::INTERRUPTED) if end.is_none() && restart::goes_on() => None,
+            came_back => came_back?,
+        };
         held = match came_back.filter(|held| held.place() == open.place()) {
             Some(held) => held,
             None => Held::of_open(&open)?,
