@@ -1,41 +1,43 @@
 //! How long a card is looked at before it is armed.
 //!
 //! # Problem
-//! To arm a card is a write or two to its registers. Under a hypervisor each is an exit, and so are the halt that
+//! To arm a card may be a write or two to its registers. Under a hypervisor each is an exit, and so are the halt that
 //! follows, the interrupt that ends it and the write that masks the next one. The kernel polls before it halts, but does not
 //! see the card of a program.
 //!
 //! # Idea
-//! The kernel's rule (`cpuidle`), with what arming takes as the price: measured here, for the shortest is what it takes
-//! when nobody disturbs. On hardware that is so little that there is hardly a look.
+//! The kernel's rule (`cpuidle`), with exits as the price. What arming itself takes is not: a card that is unmasked
+//! already is armed for nothing, and interrupts all the same. On hardware so many are so little that there is hardly a look.
 
 use base::{Duration, Instant};
 use cpuidle::HaltPoll;
 
-/// What a wait costs, in armings.
-const ARMINGS_PER_WAIT: u32 = 3;
+/// What a wait costs, in exits: a halt, the interrupt that ends it and its end, and three registers.
+const EXITS_PER_WAIT: u32 = 6;
 /// Nobody else has the CPU, nor the program's sockets, for longer.
 const LOOK_MAX: Duration = Duration::from_micros(500);
 
 /// What a card's owner has learned of its waits.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct ArmPoll {
     poll: HaltPoll,
-    /// The shortest so far.
-    arming: Option<Duration>,
+    limit: Duration,
     armed_at: Option<Instant>,
 }
 
 impl ArmPoll {
-    fn limit(&self) -> Duration {
-        let price = self.arming.map(|arming| arming * ARMINGS_PER_WAIT);
-        price.unwrap_or(Duration::ZERO).min(LOOK_MAX)
+    /// Where an exit takes so long.
+    pub(crate) fn new(exit: Duration) -> Self {
+        Self {
+            poll: HaltPoll::new(),
+            limit: (exit * EXITS_PER_WAIT).min(LOOK_MAX),
+            armed_at: None,
+        }
     }
 
     /// Until when to look for frames; `None` where that is unlikely to pay.
     pub(crate) fn begin(&mut self, now: Instant) -> Option<Instant> {
-        let is_due = self.arming.is_some() && self.poll.is_due();
-        is_due.then(|| now + self.limit())
+        self.poll.is_due().then(|| now + self.limit)
     }
 
     /// That is over.
@@ -43,17 +45,15 @@ impl ArmPoll {
         self.poll.note_poll(has_found);
     }
 
-    /// The card was armed between these moments.
-    pub(crate) fn note_armed(&mut self, before: Instant, after: Instant) {
-        let arming = after.since(before);
-        self.arming = Some(self.arming.map_or(arming, |least| least.min(arming)));
-        self.armed_at = Some(after);
+    /// The card is armed from now on.
+    pub(crate) fn note_armed(&mut self, now: Instant) {
+        self.armed_at = Some(now);
     }
 
     /// It is looked at again.
     pub(crate) fn note_look(&mut self, now: Instant) {
         if let Some(armed_at) = self.armed_at.take() {
-            self.poll.note_halt(now.since(armed_at), self.limit());
+            self.poll.note_halt(now.since(armed_at), self.limit);
         }
     }
 }
@@ -68,8 +68,7 @@ mod tests {
 
     /// How many of 1000 waits, between whose beginnings and frames is so much time, begin with a look.
     fn looks(gap_micros: u64) -> usize {
-        let mut poll = ArmPoll::default();
-        poll.note_armed(at(0), at(2));
+        let mut poll = ArmPoll::new(Duration::from_micros(1));
         let wait = |number: &u64| {
             let start = number * 1_000_000;
             let end = poll.begin(at(start));
@@ -78,7 +77,7 @@ mod tests {
                 poll.end(has_found);
             }
             if !has_found {
-                poll.note_armed(at(start + 6), at(start + 9));
+                poll.note_armed(at(start + 9));
             }
             poll.note_look(at(start + 9 + gap_micros));
             end.is_some()
@@ -87,17 +86,10 @@ mod tests {
     }
 
     #[test]
-    fn a_card_without_a_price_is_armed_at_once() {
-        assert_eq!(ArmPoll::default().begin(at(1)), None);
-    }
-
-    #[test]
-    fn a_look_is_as_long_as_three_of_the_shortest_armings() {
-        let mut poll = ArmPoll::default();
-        for arming in [7, 2, 9] {
-            poll.note_armed(at(100), at(100 + arming));
-        }
-        assert_eq!(poll.begin(at(1000)), Some(at(1006)));
+    fn a_look_is_as_long_as_what_a_wait_costs_and_bounded() {
+        let end = |exit| ArmPoll::new(exit).begin(at(1000));
+        assert_eq!(end(Duration::from_micros(2)), Some(at(1012)));
+        assert_eq!(end(Duration::from_secs(2)), Some(at(1500)));
     }
 
     #[test]

@@ -11,6 +11,7 @@ use mbuf::{FreeList, Mbuf, Pool, RxFrame, TxFrame};
 
 use crate::arm_poll::ArmPoll;
 use crate::exchange::{Count, Counts};
+use crate::exit_cost;
 use crate::frame_io::FrameIo;
 use crate::monotonic_nanos;
 use crate::port_mirror::PortMirror;
@@ -46,7 +47,7 @@ impl Card {
             buffers,
             mirror: None,
             is_armed: false,
-            arm_poll: ArmPoll::default(),
+            arm_poll: ArmPoll::new(exit_cost::measure()),
             has_queued: false,
             watched: Instant::START,
             counts: Counts::default(),
@@ -198,9 +199,8 @@ impl FrameIo for Card {
         }
         self.is_armed = true;
         self.interrupt.clear();
-        let before = now();
         let has_frames = self.port.arm();
-        self.arm_poll.note_armed(before, now());
+        self.arm_poll.note_armed(now());
         has_frames
     }
 }

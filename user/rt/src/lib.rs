@@ -40,6 +40,7 @@ mod blocks;
 mod card;
 mod clock;
 mod exchange;
+mod exit_cost;
 mod filter;
 mod frame_io;
 mod interface;
