@@ -5,22 +5,22 @@
 //! waits for each request would write two registers around each of its waits to save none.
 //!
 //! # Idea
-//! A pair stays unmasked until its frames show that interrupts would disturb: when it finds some a
-//! second time without a wait in between, it masks. Who was disturbed so masks at once after the next wait, until
+//! A pair stays unmasked until its frames show that interrupts would disturb: with the second frame that is found
+//! without a wait in between, be it by the same look, it masks. Who was disturbed so masks at once after the next wait, until
 //! waits come between all of its frames again.
 //!
 //! While it is unmasked, waiting takes no register. Only causes that came up while the message was masked have to be
 //! cleared before it is unmasked.
 
-/// Receives with frames between two waits from which on interrupts disturb.
+/// Frames between two waits from which on interrupts disturb.
 const CROWDED: u8 = 2;
 
 /// What a pair knows of its message. Masked at first.
 #[derive(Default)]
 pub(crate) struct Silence {
     is_unmasked: bool,
-    /// Receives that found frames since it was armed, [`CROWDED`] at most.
-    finds: u8,
+    /// Frames found since it was armed, [`CROWDED`] at most.
+    found: u8,
     /// Between the last two waits there were that many.
     was_crowded: bool,
 }
@@ -36,8 +36,8 @@ impl Silence {
 
     /// It is armed.
     pub(crate) fn note_unmasked(&mut self) {
-        self.was_crowded = self.finds == CROWDED;
-        self.finds = 0;
+        self.was_crowded = self.found == CROWDED;
+        self.found = 0;
         self.is_unmasked = true;
     }
 
@@ -49,9 +49,7 @@ impl Silence {
     /// Whether to mask after a receive that found `count` frames.
     #[inline]
     pub(crate) fn is_due(&mut self, count: usize) -> bool {
-        if count != 0 && self.finds < CROWDED {
-            self.finds += 1;
-        }
-        self.is_unmasked && self.finds == CROWDED
+        self.found = count.saturating_add(self.found.into()).min(CROWDED.into()) as u8;
+        self.is_unmasked && self.found == CROWDED
     }
 }
