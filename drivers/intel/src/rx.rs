@@ -13,8 +13,8 @@ use mbuf::{BLOCK_CAPACITY, Chain, Checksum, Mbuf, Pool, RxFrame};
 
 use crate::ring::{Ring, SLOTS};
 
-/// The card is shown new buffers in batches of this many.
-const SHOW_BATCH: u16 = 64;
+/// The card knows of so many empty buffers, or is shown all there are: each time is a write to a register.
+const KNOWN_MIN: u16 = SLOTS / 2;
 /// An Ethernet header: no frame is shorter.
 const FRAME_BYTES_MIN: usize = 14;
 /// The longest frame that a card stores or sends uncut, tagged.
@@ -201,12 +201,10 @@ impl<R: Registers> RxRing<R> {
         &mut self.buffers[usize::from(slot % SLOTS)]
     }
 
-    /// Shows the card new buffers once it is worth a register: they are many, or what it knows of
-    /// may soon be used up.
+    /// Shows the card new buffers once what it knows of may soon be used up.
     #[inline]
     fn show_if_many(&mut self) {
-        let known = self.with_card() - self.unshown;
-        if self.unshown >= SHOW_BATCH || known < SLOTS / 2 {
+        if self.with_card() - self.unshown < KNOWN_MIN {
             self.show();
         }
     }

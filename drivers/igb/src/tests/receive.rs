@@ -67,7 +67,7 @@ fn a_full_ring_drops_its_own_frames_counted_and_nobody_elses() {
     assert_eq!(pairs[0].counters().rx_ring_empty, 10, "counted once");
     assert_eq!(pairs[0].counters().rx_frames, 255);
     // All but some that it is not shown yet.
-    rig.with(|model| assert!(model.buffers(0) > 255 - 64));
+    rig.with(|model| assert!(model.buffers(0) >= 128));
 }
 
 #[test]
