@@ -56,6 +56,8 @@ pub struct Host<L: Link> {
     pub(crate) has_news: bool,
     /// Turns so far.
     turns: u64,
+    /// What the program sent so far, in calls.
+    pub(crate) sends: u64,
 }
 
 impl<L: Link> Host<L> {
@@ -74,6 +76,7 @@ impl<L: Link> Host<L> {
             is_down: false,
             has_news: false,
             turns: 0,
+            sends: 0,
         }
     }
 
@@ -106,6 +109,11 @@ impl<L: Link> Host<L> {
     /// How many turns there were.
     pub fn turns(&self) -> u64 {
         self.turns
+    }
+
+    /// How much the program did: turns, and calls that sent.
+    pub fn steps(&self) -> u64 {
+        self.turns + self.sends
     }
 
     #[inline]

@@ -121,6 +121,7 @@ impl<L: Link> Host<L> {
     /// The program has sent something.
     #[inline]
     pub(crate) fn after_sending(&mut self) {
+        self.sends += 1;
         if !self.sending.may_lie() || self.is_crowded() {
             self.flush();
         }

@@ -356,6 +356,16 @@ fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
 }
 
 #[test]
+fn many_answers_of_a_single_turn_are_many_steps() {
+    let mut wire = Wire::connected();
+    let before = wire.server().steps();
+    for _ in 0..20 {
+        send(wire.server(), SERVED, b"answer").unwrap();
+    }
+    assert_eq!(wire.server().steps(), before + 20);
+}
+
+#[test]
 fn answers_to_datagrams_leave_with_the_answer_to_the_last_one_that_waits() {
     let (mut wire, server, client) = Wire::of_datagrams();
     wire.server().watch(true);

@@ -9,7 +9,8 @@
 //! has to do at such a moment is the keeper's while it looks, and no program's that waits.
 //!
 //! A program that waits for frames itself is woken by the same one. Then the keeper stays out of its way: it looks
-//! a period later, and sleeps again at once if the program waits again by then and had little to do meanwhile.
+//! a period later, and sleeps again at once if the program waits again by then and had little to do meanwhile: few turns, and
+//! few sends, for a program may answer many questions of one connection in a turn, and each of these answers would leave alone.
 
 use std::ffi::c_int;
 use std::mem;
@@ -25,8 +26,8 @@ use crate::state::{self, Held, Port};
 
 /// After so many looks in which nothing happened it sleeps.
 const QUIET_LOOKS: u32 = 3;
-/// So many turns between two looks are little: a request that came alone takes two or three.
-const FEW_TURNS: u64 = 8;
+/// So many turns and sends between two looks are little: a request that came alone takes three or four.
+const FEW_STEPS: u64 = 8;
 
 /// Starts one for the host of a place, whose link is gone when `revocation` can be read, and until `bell` rings and the link is a newer
 /// library's. Without a thread for it each send leaves at
@@ -56,7 +57,7 @@ fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
     let is_first = place == 0;
     while let Some(Rest {
         due,
-        turns,
+        steps,
         polling,
     }) = rest(place)
     {
@@ -70,7 +71,7 @@ fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
         if frames && !others.contains(&true) && is_attended(place) {
             sleep_until_next_look();
         }
-        if !look_until_quiet(place, revocation, turns) {
+        if !look_until_quiet(place, revocation, steps) {
             break;
         }
     }
@@ -91,10 +92,10 @@ fn is_revoked(revocation: c_int) -> bool {
     revocation >= 0 && poll_files(&mut files, Some(0), ptr::null()).is_ok_and(|ready| ready != 0)
 }
 
-/// What a keeper that sleeps waits for, and how many turns there were before.
+/// What a keeper that sleeps waits for, and how many steps there were before.
 struct Rest {
     due: Option<Instant>,
-    turns: u64,
+    steps: u64,
     polling: Polling,
 }
 
@@ -110,16 +111,16 @@ fn rest(place: u8) -> Option<Rest> {
         true => Some(now),
         false => due.map(slack),
     };
-    let (is_up, turns) = (host.is_up(), host.turns());
+    let (is_up, steps) = (host.is_up(), host.steps());
     is_up.then(|| Rest {
         due,
-        turns,
+        steps,
         polling: Polling::begin(&held),
     })
 }
 
-/// Looks, beginning at once; there were so many turns when somebody looked last. False without a link.
-fn look_until_quiet(place: u8, revocation: c_int, mut turns: u64) -> bool {
+/// Looks, beginning at once; there were so many steps when somebody looked last. False without a link.
+fn look_until_quiet(place: u8, revocation: c_int, mut steps: u64) -> bool {
     let mut quiet = 0;
     loop {
         let Ok(mut held) = Held::at(place) else {
@@ -132,9 +133,9 @@ fn look_until_quiet(place: u8, revocation: c_int, mut turns: u64) -> bool {
         host.watch(true);
         let now = state::now();
         // A further host that was opened anew has had fewer.
-        let turns_since = host.turns().saturating_sub(turns);
-        let is_attended = bells.are_out() && turns_since < FEW_TURNS;
-        let is_still = turns_since == 0 || is_attended;
+        let steps_since = host.steps().saturating_sub(steps);
+        let is_attended = bells.are_out() && steps_since < FEW_STEPS;
+        let is_still = steps_since == 0 || is_attended;
         let is_due = host.next_deadline(now).is_some_and(|due| due <= now);
         let has_rested = (is_still || is_due) && host.look_after(now);
         quiet = match has_rested && is_still {
@@ -143,7 +144,7 @@ fn look_until_quiet(place: u8, revocation: c_int, mut turns: u64) -> bool {
             false => 0,
         };
         show(place, host);
-        turns = host.turns();
+        steps = host.steps();
         if !host.is_up() {
             return false;
         }
