@@ -16,6 +16,7 @@ use crate::counters::{Counters, Kind};
 use crate::limits::Limits;
 use crate::order::Order;
 use crate::request::{Completion, Failure, Keep, Operation, Request};
+use crate::split;
 use direct::Direct;
 use under_way::UnderWay;
 use wire::{Advance, Wire};
@@ -67,6 +68,7 @@ impl<K: Keep, C: Channel> Queue<K, C> {
 
     /// The device's shape has changed.
     pub fn set_limits(&mut self, limits: Limits) {
+        self.wire.takes_pages = split::takes_pages(&limits);
         self.wire.limits = limits;
     }
 
@@ -133,13 +135,10 @@ impl<K: Keep, C: Channel> Queue<K, C> {
         while !self.wire.is_broken {
             loop {
                 match self.wire.channel.complete() {
-                    Ok(Some((tag, verdict))) => {
-                        let direct = self.end_direct(tag, verdict, now);
-                        let ended = direct.or_else(|| self.finish_command(tag, verdict, now));
-                        if let Some(completion) = ended {
-                            sink(completion);
-                        }
-                    }
+                    Ok(Some((tag, verdict))) => match self.direct.take(tag) {
+                        Some(transfer) => sink(self.end_direct(transfer, verdict, now)),
+                        None => self.finish_command(tag, verdict, now, sink),
+                    },
                     Ok(None) => break,
                     Err(_) => {
                         self.wire.is_broken = true;
@@ -192,19 +191,26 @@ impl<K: Keep, C: Channel> Queue<K, C> {
         }
     }
 
+    /// A command of a request has ended that is not [direct](Direct), and the request perhaps with it.
+    #[inline(never)]
     fn finish_command(
         &mut self,
         tag: Tag,
         verdict: Verdict,
         now: Instant,
-    ) -> Option<Completion<K>> {
-        let index = self.wire.take_owner(tag)?;
-        let way = self.requests.get_mut(usize::from(index))?.as_mut()?;
+        sink: &mut dyn FnMut(Completion<K>),
+    ) {
+        let Some(index) = self.wire.take_owner(tag) else {
+            return;
+        };
+        let way = self.requests.get_mut(usize::from(index));
+        let Some(way) = way.and_then(Option::as_mut) else {
+            return;
+        };
         way.commands -= 1;
         way.note(verdict);
-        match way.commands != 0 || way.is_waiting {
-            true => None,
-            false => self.go_on(index, now),
+        if way.commands == 0 && !way.is_waiting {
+            self.go_on(index, now).map(sink);
         }
     }
 

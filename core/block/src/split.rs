@@ -36,6 +36,32 @@ impl Cursor {
     }
 }
 
+/// Bytes of a page, as drivers know it.
+const PAGE_BYTES: u64 = 4096;
+
+/// Whether each transfer to or from one page ([`is_in_page`]) is one command, whatever blocks it is about.
+pub(crate) fn takes_pages(limits: &Limits) -> bool {
+    let page = PAGE_BYTES as u32;
+    limits.segment_bytes_max >= page
+        && limits.command_bytes_max >= page
+        && limits.segment_align <= SECTOR_BYTES as u32
+        && limits.segment_boundary.is_none_or(|at| at >= PAGE_BYTES)
+        && limits.chunk_sectors.is_none()
+}
+
+/// Whether the memory of a transfer is whole sectors of one page, and as long as the blocks.
+#[inline]
+pub(crate) fn is_in_page(range: SectorRange, spans: &[Span]) -> bool {
+    let [span] = spans else {
+        return false;
+    };
+    let (offset, bytes) = (span.addr().0 % PAGE_BYTES, u64::from(span.len()));
+    offset + bytes <= PAGE_BYTES
+        && offset.is_multiple_of(SECTOR_BYTES)
+        && range.count != 0
+        && bytes == range.bytes()
+}
+
 /// Whether a transfer is one command as it is, as most are: one piece of memory that the limits allow.
 #[inline]
 pub(crate) fn is_one_command(limits: &Limits, range: SectorRange, spans: &[Span]) -> bool {

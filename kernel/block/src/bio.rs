@@ -2,14 +2,13 @@
 //!
 //! A request that is over leaves its `Bio` to the next one ([`Pool`]), so a direct transfer
 //! allocates nothing. Its pages are kept until the device has ended the request or was stopped:
-//! whoever asked for it may long be gone.
+//! whoever asked for it may long be gone. A request of a ring needs none: its memory was lent before (`lent`).
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use base::PAGE_BYTES;
 use block::{Completion, Done, Failure, Keep};
 use hal::caching::WriteBack;
 use hal::owner::Device;
@@ -21,7 +20,7 @@ use sync::Result;
 use vfs::file::transfer::{Tag, TransferEnd};
 
 use crate::failure::settle;
-use crate::lent_pages::LentPages;
+use crate::loan::Loan;
 use crate::outcome::Outcome;
 use crate::partition::{Completed, Partition};
 
@@ -39,16 +38,20 @@ pub(crate) enum End {
     Thread,
     /// Who began it, for so many bytes.
     Told(Arc<dyn TransferEnd>, Tag, usize),
-    /// Who handed it in, and gets it back.
-    Taker(Arc<dyn Taker>, [u64; 2]),
+}
+
+/// What comes with a request of a disk.
+pub(crate) enum Carried {
+    /// Memory for this request alone.
+    Own(Box<Bio>),
+    /// Memory of a ring's, for many.
+    Lent(Loan),
 }
 
 /// One request's memory, and who hears of its end.
 pub(crate) struct Bio {
     spans: Vec<Span>,
     pages: Vec<Pinned<()>>,
-    /// Pages that somebody keeps for many requests, these of them; what lies in one page stands in `spans`.
-    pub lent: Option<(Arc<LentPages>, Range<usize>)>,
     /// Memory of the device's, from which or to which is copied.
     pub copied: Option<DmaBuf<WriteBack, Device>>,
     pub end: End,
@@ -63,7 +66,6 @@ impl Bio {
         Ok(fallible::boxed(Self {
             spans: Vec::new(),
             pages: Vec::new(),
-            lent: None,
             copied: None,
             end: End::Thread,
             partition: None,
@@ -115,52 +117,19 @@ impl Bio {
     pub(crate) fn clear(&mut self) {
         self.spans.clear();
         self.pages.clear();
-        self.lent = None;
         self.copied = None;
         self.partition = None;
         self.end = End::Thread;
     }
 }
 
-impl Keep for Box<Bio> {
+impl Keep for Carried {
     #[inline]
     fn spans(&self) -> &[Span] {
-        match &self.lent {
-            Some((lent, pages)) if self.spans.is_empty() => lent.spans(pages),
-            _ => &self.spans,
+        match self {
+            Self::Own(bio) => &bio.spans,
+            Self::Lent(loan) => loan.spans(),
         }
-    }
-}
-
-/// Who hears of the ends of its requests. The pages that it lends for one are there for as long as it is: a request
-/// counts its taker, and not the pages.
-pub trait Taker: Send + Sync {
-    /// A request has ended, and what it needed is there for the next. It must not block, nor hand another in.
-    fn ended(self: Arc<Self>, tag: [u64; 2], result: Result<()>, parcel: Parcel);
-}
-
-/// What one request needs. It is kept and used again.
-pub struct Parcel(pub(crate) Box<Bio>);
-
-impl Parcel {
-    /// Errors: `OutOfMemory`.
-    pub fn new() -> Result<Self> {
-        let mut bio = Bio::new()?;
-        bio.reserve(1)?;
-        Ok(Self(bio))
-    }
-
-    /// These bytes, which [`one_request`] says, are the request's memory.
-    #[inline]
-    pub(crate) fn lend(&mut self, pages: &Arc<LentPages>, bytes: &Range<u64>) -> Option<()> {
-        let page = PAGE_BYTES as u64;
-        if bytes.end - bytes.start <= page - bytes.start % page {
-            self.0.spans.push(pages.part(bytes)?);
-            return Some(());
-        }
-        let range = (bytes.start / page) as usize..(bytes.end / page) as usize;
-        self.0.lent = Some((pages.clone(), range));
-        Some(())
     }
 }
 
@@ -193,28 +162,32 @@ impl Pool {
 
     /// A request is over: who waits for it is told.
     #[inline]
-    pub(crate) fn hand_out(&self, completion: Completion<Box<Bio>>) {
-        let Completion {
-            result,
-            keep: mut bio,
-            ..
-        } = completion;
+    pub(crate) fn hand_out(&self, completion: Completion<Carried>) {
+        let done = Completed {
+            operation: completion.operation,
+            sectors: completion.sectors.count,
+            begun: completion.begun,
+        };
+        match completion.keep {
+            Carried::Lent(loan) => loan.end(completion.result),
+            Carried::Own(bio) => self.hand_back(completion.result, &done, bio),
+        }
+    }
+
+    #[inline(never)]
+    fn hand_back(
+        &self,
+        result: core::result::Result<Done, Failure>,
+        done: &Completed,
+        mut bio: Box<Bio>,
+    ) {
         if let Some(partition) = &bio.partition {
-            partition.end(&Completed {
-                operation: completion.operation,
-                sectors: completion.sectors.count,
-                begun: completion.begun,
-            });
+            partition.end(done);
         }
         match core::mem::replace(&mut bio.end, End::Thread) {
             End::Thread => {
                 let outcome = bio.outcome.clone();
                 outcome.fill(result, bio);
-            }
-            End::Taker(whom, tag) => {
-                bio.spans.clear();
-                bio.lent = None;
-                whom.ended(tag, settle(result), Parcel(bio));
             }
             End::Told(whom, tag, bytes) => {
                 self.give(bio);

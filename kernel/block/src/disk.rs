@@ -13,7 +13,7 @@ use mach::mem::DmaMemory;
 use mach::sync::Spin;
 use sync::{Mutex, Result, Wait, WaitQueue};
 
-use crate::bio::{Bio, Ended, Pool};
+use crate::bio::{Bio, Carried, Ended, Pool};
 use crate::failure::error_of;
 use crate::nodes::{Family, Identity};
 use crate::outcome::Outcome;
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_millis(100);
 
 /// One queue of a device.
 pub(crate) struct Lane {
-    pub queue: Spin<Queue<Box<Bio>, ChannelBox>>,
+    pub queue: Spin<Queue<Carried, ChannelBox>>,
     pub idle: Pool,
     /// Threads that wait for room in it.
     room: WaitQueue,
@@ -215,7 +215,7 @@ impl Disk {
             let mut queue = lane.queue.lock();
             queue.complete(now, &mut |completion| lane.idle.hand_out(completion));
             if queue.is_broken() && !self.is_stuck.swap(true, Ordering::AcqRel) {
-                queue.keeps().for_each(|bio| bio.outcome.wake());
+                queue.keeps().for_each(wake);
             }
             drop(queue);
             lane.room.wake_all();
@@ -262,29 +262,45 @@ impl Disk {
         let mut request = Request {
             operation,
             sectors,
-            keep: bio,
+            keep: Carried::Own(bio),
         };
         let lane = self.lane();
         loop {
-            if self.is_gone.load(Ordering::Acquire) {
-                outcome.forget();
-                return (Err(Failure::Gone), request.keep);
-            }
             let admitted = {
                 let mut queue = lane.queue.lock();
-                let admitted = queue.submit(request, mach::time::now());
+                let admitted = self.submit(&mut queue, request);
                 queue.publish();
                 admitted
             };
             match admitted {
                 Admitted::UnderWay => return self.wait(&outcome),
-                Admitted::Ended(Completion { result, keep, .. }) => {
+                Admitted::Ended(completion) => {
                     outcome.forget();
-                    return (result, keep);
+                    lane.idle.hand_out(completion);
+                    return self.wait(&outcome);
                 }
                 Admitted::Full(back) => request = back,
             }
             lane.wait_for_room();
+        }
+    }
+
+    /// Hands a request to a queue, unless the device is gone.
+    fn submit(
+        &self,
+        queue: &mut Queue<Carried, ChannelBox>,
+        request: Request<Carried>,
+    ) -> Admitted<Carried> {
+        let now = mach::time::now();
+        match self.is_gone.load(Ordering::Acquire) {
+            false => queue.submit(request, now),
+            true => Admitted::Ended(Completion {
+                result: Err(Failure::Gone),
+                operation: request.operation,
+                sectors: request.sectors,
+                begun: now,
+                keep: request.keep,
+            }),
         }
     }
 
@@ -297,20 +313,20 @@ impl Disk {
         sectors: SectorRange,
         bio: Box<Bio>,
     ) -> core::result::Result<(), Box<Bio>> {
+        if self.is_gone.load(Ordering::Acquire) {
+            return Err(bio);
+        }
         let lane = self.lane();
         let mut request = Request {
             operation,
             sectors,
-            keep: bio,
+            keep: Carried::Own(bio),
         };
         loop {
-            if self.is_gone.load(Ordering::Acquire) {
-                return Err(request.keep);
-            }
             let admitted = {
                 let mut queue = lane.queue.lock();
                 lane.is_unseen.store(true, Ordering::Relaxed);
-                queue.submit(request, mach::time::now())
+                self.submit(&mut queue, request)
             };
             match admitted {
                 Admitted::UnderWay => {
@@ -378,7 +394,7 @@ impl Disk {
         let request = Request {
             operation,
             sectors,
-            keep: bio,
+            keep: Carried::Own(bio),
         };
         let admitted = {
             let mut queue = self.lane().queue.lock();
@@ -386,8 +402,9 @@ impl Disk {
             queue.publish();
             admitted
         };
-        if let Admitted::Ended(Completion { result, keep, .. }) = admitted {
-            return Some((result, keep));
+        if let Admitted::Ended(completion) = admitted {
+            self.lane().idle.hand_out(completion);
+            return outcome.take();
         }
         while mach::time::now() < until {
             self.complete();
@@ -397,5 +414,12 @@ impl Disk {
             core::hint::spin_loop();
         }
         None
+    }
+}
+
+/// A thread that waits for a request looks at the device.
+fn wake(carried: &Carried) {
+    if let Carried::Own(bio) = carried {
+        bio.outcome.wake();
     }
 }

@@ -1,27 +1,24 @@
 //! Requests of who keeps their memory for many of them: rings of programs (`kernel/vsa`).
 //!
-//! Pages are pinned once ([`LentPages`]), and what a request needs ([`Parcel`]) goes round: handed in with a [`Batch`],
-//! handed back with its end ([`Taker::ended`]). So a request neither allocates nor touches a page's count, and a batch
-//! shows the device all of it at once.
+//! Pages are pinned once ([`LentPages`]). A request is a [`Loan`] of some of them, which lies by value at its command's place in the
+//! disk's queue: it neither allocates nor touches a page's count. A [`Batch`] shows the device all of it at once.
 //!
 //! Lock order: a batch is a lane's lock. An end is told under it, by whoever takes it.
 
-use alloc::boxed::Box;
-use alloc::sync::Arc;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
 use base::{Instant, PAGE_BYTES};
-use block::{Admitted, ChannelBox, Operation, Queue, Request, SectorRange};
+use block::{Admitted, ChannelBox, Operation, Queue, Request};
+use block::{SECTOR_BYTES, SectorRange};
 use mach::sync::SpinGuard;
-use sync::Error;
 
-use crate::bio::{Bio, End};
+use crate::bio::Carried;
 use crate::disk::{Disk, Lane};
 use crate::store::Store;
 
-pub use crate::bio::{Parcel, Taker};
 pub use crate::lent_pages::LentPages;
+pub use crate::loan::{Loan, Taker};
 
 /// How many of the bytes, at least one, one request can be of: whole pages, or a part of one.
 #[inline]
@@ -33,26 +30,13 @@ pub fn one_request(bytes: &Range<u64>) -> u64 {
     }
 }
 
-/// A request that a batch takes.
-pub struct Order<'a> {
-    /// What.
-    pub operation: Operation,
-    /// Which bytes of the store; none for a flush.
-    pub bytes: Range<u64>,
-    /// Its memory, if it moves any.
-    pub memory: Option<(&'a Arc<LentPages>, Range<u64>)>,
-    /// Who hears of its end.
-    pub taker: Arc<dyn Taker>,
-    /// What that calls it.
-    pub tag: [u64; 2],
-}
-
 /// A disk's queue, locked: what is handed in is shown to the device at the batch's end.
 pub struct Batch<'a> {
     store: &'a Store,
     lane: &'a Lane,
-    queue: SpinGuard<'a, Queue<Box<Bio>, ChannelBox>>,
+    queue: SpinGuard<'a, Queue<Carried, ChannelBox>>,
     now: Instant,
+    is_gone: bool,
     is_begun: bool,
 }
 
@@ -63,61 +47,67 @@ impl Batch<'_> {
         self.queue.room()
     }
 
-    /// Takes a request, for which there is room. Its end may be told before this returns.
+    /// Takes a request about these bytes of the store, none for a flush, if there is room for it. Its end may be told before this
+    /// returns.
     #[inline]
-    pub fn submit(&mut self, order: Order<'_>, mut parcel: Parcel) {
-        let Order { taker, tag, .. } = order;
-        let lent = order
-            .memory
-            .is_none_or(|(pages, bytes)| parcel.lend(pages, &bytes).is_some());
-        let len = (order.bytes.end - order.bytes.start) as usize;
-        let first = self.store.check(order.bytes.start, len);
-        let (Ok(first), true, false) =
-            (first, lent, self.store.disk.is_gone.load(Ordering::Acquire))
-        else {
-            return give_back(taker, tag, parcel);
+    pub fn submit(&mut self, operation: Operation, bytes: Range<u64>, loan: Loan) {
+        let sectors = match operation {
+            Operation::Flush => Some(SectorRange::default()),
+            _ => self.store.sectors_of(&bytes),
         };
-        let sectors = match order.operation {
-            Operation::Flush => SectorRange::default(),
-            _ => SectorRange {
-                first: first / block::SECTOR_BYTES,
-                count: len as u64 / block::SECTOR_BYTES,
-            },
+        let (Some(sectors), false) = (sectors, self.is_gone) else {
+            return loan.refuse();
         };
-        parcel.0.end = End::Taker(taker, tag);
         let request = Request {
-            operation: order.operation,
+            operation,
             sectors,
-            keep: parcel.0,
+            keep: Carried::Lent(loan),
         };
         match self.queue.submit(request, self.now) {
             Admitted::UnderWay => self.is_begun = true,
-            Admitted::Ended(completion) => self.lane.idle.hand_out(completion),
-            Admitted::Full(Request { mut keep, .. }) => {
-                if let End::Taker(taker, tag) = core::mem::replace(&mut keep.end, End::Thread) {
-                    give_back(taker, tag, Parcel(keep));
-                }
+            other => end(self.lane, other),
+        }
+    }
+}
+
+/// A request was over at once.
+#[cold]
+fn end(lane: &Lane, admitted: Admitted<Carried>) {
+    match admitted {
+        Admitted::UnderWay => {}
+        Admitted::Ended(completion) => lane.idle.hand_out(completion),
+        Admitted::Full(Request { keep, .. }) => {
+            if let Carried::Lent(loan) = keep {
+                loan.refuse();
             }
         }
     }
 }
 
-#[cold]
-fn give_back(taker: Arc<dyn Taker>, tag: [u64; 2], mut parcel: Parcel) {
-    parcel.0.clear();
-    taker.ended(tag, Err(Error::Io), parcel);
-}
-
 impl Store {
+    /// Which sectors of the disk these bytes are, which begin and end with sectors; `None` if they are not all there.
+    #[inline]
+    fn sectors_of(&self, bytes: &Range<u64>) -> Option<SectorRange> {
+        let len = bytes.end.checked_sub(bytes.start)?;
+        let first = self.check(bytes.start, len as usize).ok()?;
+        Some(SectorRange {
+            first: first / SECTOR_BYTES,
+            count: len / SECTOR_BYTES,
+        })
+    }
+
     /// Hands in several requests at once.
     #[inline]
     pub fn batch<T>(&self, hand_in: impl FnOnce(&mut Batch<'_>) -> T) -> T {
         let lane = self.disk.lane();
+        let queue = lane.queue.lock();
         let mut batch = Batch {
             store: self,
             lane,
-            queue: lane.queue.lock(),
+            queue,
             now: mach::time::now(),
+            // Who ends a device that is gone says so first, and ends what its queues have then.
+            is_gone: self.disk.is_gone.load(Ordering::Acquire),
             is_begun: false,
         };
         let done = hand_in(&mut batch);

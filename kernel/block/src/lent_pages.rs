@@ -50,8 +50,9 @@ impl LentPages {
 
     /// Whole pages.
     #[inline]
-    pub(crate) fn spans(&self, pages: &Range<usize>) -> &[Span] {
-        self.spans.get(pages.clone()).unwrap_or(&[])
+    pub(crate) fn spans(&self, pages: &Range<u32>) -> &[Span] {
+        let pages = pages.start as usize..pages.end as usize;
+        self.spans.get(pages).unwrap_or(&[])
     }
 
     /// Bytes of one page.

@@ -36,6 +36,7 @@ mod failure;
 mod file;
 pub mod lent;
 mod lent_pages;
+mod loan;
 mod nodes;
 pub mod nvme;
 mod outcome;

@@ -1,7 +1,7 @@
 //! A program's ring to its area: submissions become requests of the disk, and their ends completions.
 //!
 //! A submission is copied once, checked and translated (`core/vsa`), and becomes one request for each stretch of blocks and memory
-//! that lies together; most often that is one. What a request needs is made with the ring and goes round.
+//! that lies together; most often that is one. A request lies by value in the disk's queue, so none allocates.
 
 mod parts;
 mod putting;
@@ -9,11 +9,10 @@ mod taking;
 mod waiting;
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use kernel_block::lent::LentPages;
-use mach::mem::fallible::{self, TryGrow};
+use mach::mem::fallible;
 use mach::sync::{Once, Spin};
 use mm::pinned::Held;
 use mm::shared_pages::{PageBudget, SharedPages};
@@ -24,7 +23,6 @@ use vsa::ring::{Nonsense, RingSize, Taker};
 
 use crate::area::{Area, Revocable};
 use crate::pending::Place;
-use parts::PARTS_MAX;
 use putting::Putting;
 use taking::Taking;
 
@@ -58,10 +56,7 @@ impl Ring {
     ) -> Result<Arc<Self>> {
         let place = Place::new()?;
         let memory = SharedPages::new(size.bytes(), &BUDGET, "/dev/vsa")?;
-        let parcels = (size.entries() as usize).max(PARTS_MAX);
-        let mut spare = Vec::new();
-        spare.make_room(parcels)?;
-        let putting = Putting::new(size, parcels)?;
+        let putting = Putting::new(size)?;
         let taker = Taker::new(size);
         taker.sleep(&*memory);
         Ok(fallible::arc(Self {
@@ -72,7 +67,6 @@ impl Ring {
             taking: Spin::new(Taking {
                 taker,
                 map: Some(map),
-                spare,
                 is_awake: false,
             }),
             putting: Spin::new(putting),

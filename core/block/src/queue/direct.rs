@@ -10,10 +10,9 @@ use super::*;
 use crate::channel::Command;
 use crate::order::Writing;
 use crate::request::{Done, Durability, SectorRange};
-use crate::split;
 
 /// A transfer that the device has, all of it.
-struct Transfer<K> {
+pub(super) struct Transfer<K> {
     operation: Operation,
     sectors: SectorRange,
     begun: Instant,
@@ -62,7 +61,7 @@ impl<K> Direct<K> {
     }
 
     #[inline]
-    fn take(&mut self, tag: Tag) -> Option<Transfer<K>> {
+    pub(super) fn take(&mut self, tag: Tag) -> Option<Transfer<K>> {
         let transfer = self.transfers.get_mut(usize::from(tag.0))?.take()?;
         self.count -= 1;
         Some(transfer)
@@ -115,25 +114,26 @@ impl<K: Keep, C: Channel> Queue<K, C> {
             && self.has_room()
             && self.waiting.is_empty()
             && !self.wire.is_broken
-            && split::is_one_command(limits, request.sectors, request.keep.spans())
             && limits.check_range(request.sectors).is_ok()
+            && (self.wire.takes_pages && split::is_in_page(request.sectors, request.keep.spans())
+                || split::is_one_command(limits, request.sectors, request.keep.spans()))
     }
 
-    /// The command of one has ended; nothing if it is that of another request.
+    /// The command of one has ended.
     #[inline]
     pub(super) fn end_direct(
         &mut self,
-        tag: Tag,
+        transfer: Transfer<K>,
         verdict: Verdict,
         now: Instant,
-    ) -> Option<Completion<K>> {
+    ) -> Completion<K> {
         let Transfer {
             operation,
             sectors,
             begun,
             writing,
             keep,
-        } = self.direct.take(tag)?;
+        } = transfer;
         let kind = Kind::of(operation);
         self.counters.end(kind, sectors.count, begun, now);
         let result = match (verdict.failure(), operation) {
@@ -144,13 +144,13 @@ impl<K: Keep, C: Channel> Queue<K, C> {
                 Err(failure)
             }
         };
-        Some(Completion {
+        Completion {
             result,
             operation,
             sectors,
             begun,
             keep,
-        })
+        }
     }
 
     /// The device was stopped: they are requests like others.

@@ -36,6 +36,8 @@ enum Sent {
 pub(super) struct Wire<C> {
     pub channel: C,
     pub limits: Limits,
+    /// By the limits ([`split::takes_pages`]).
+    pub takes_pages: bool,
     pub order: Arc<Order>,
     /// The request of each command that the device has.
     owners: Box<[Option<u16>]>,
@@ -52,6 +54,7 @@ impl<C: Channel> Wire<C> {
         Self {
             channel,
             limits,
+            takes_pages: split::takes_pages(&limits),
             order,
             owners,
             pieces: Vec::with_capacity(limits.segments_max.into()),

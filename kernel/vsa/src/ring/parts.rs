@@ -2,14 +2,18 @@
 
 use core::ops::Range;
 
-use block::{Durability, Operation};
+use block::{Durability, Operation, REQUESTS_MAX};
 use kernel_block::lent;
 use vsa::AREA_EXTENTS_MAX;
 use vsa::Pieces;
 use vsa::ring::Checked;
 
 /// Requests of one submission: its extents, and in each the memory's first page, whole pages, and the last page.
-pub(super) const PARTS_MAX: usize = AREA_EXTENTS_MAX * 3;
+const PARTS_MAX: usize = AREA_EXTENTS_MAX * 3;
+const _: () = assert!(
+    PARTS_MAX <= REQUESTS_MAX,
+    "an idle queue takes them together"
+);
 
 /// One request's bytes of the disk, and of the shared memory.
 pub(super) struct Part {

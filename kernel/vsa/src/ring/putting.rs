@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use kernel_block::lent::{self, Parcel};
+use kernel_block::lent;
 use mach::mem::fallible::TryGrow;
 use sync::poll::Events;
 use sync::{Error, Result};
@@ -22,7 +22,6 @@ pub(super) const WHOLE: u64 = u64::MAX;
 
 pub(super) struct Putting {
     pub completer: Completer,
-    pub idle: Vec<Parcel>,
     /// Submissions that became several requests.
     split: Vec<Split>,
     pub waiter: Waiter,
@@ -35,16 +34,10 @@ struct Split {
 }
 
 impl Putting {
-    /// With so many parcels.
-    ///
     /// Errors: `OutOfMemory`.
-    pub(super) fn new(size: RingSize, parcels: usize) -> Result<Self> {
-        let (mut idle, mut split) = (Vec::new(), Vec::new());
-        idle.make_room(parcels)?;
+    pub(super) fn new(size: RingSize) -> Result<Self> {
+        let mut split = Vec::new();
         split.make_room(size.entries() as usize)?;
-        for _ in 0..parcels {
-            idle.push(Parcel::new()?);
-        }
         for _ in 0..size.entries() {
             split.push(Split {
                 left: 0,
@@ -53,7 +46,6 @@ impl Putting {
         }
         Ok(Self {
             completer: Completer::new(size),
-            idle,
             split,
             waiter: Waiter::default(),
         })
@@ -111,7 +103,7 @@ impl Ring {
 
 impl lent::Taker for Ring {
     #[inline]
-    fn ended(self: Arc<Self>, [cookie, slot]: [u64; 2], result: Result<()>, parcel: Parcel) {
+    fn ended(self: Arc<Self>, [cookie, slot]: [u64; 2], result: Result<()>) {
         let outcome = match result {
             Ok(()) => Outcome::Done,
             Err(Error::Unsupported) => Outcome::Unknown,
@@ -119,7 +111,6 @@ impl lent::Taker for Ring {
         };
         {
             let mut putting = self.putting.lock();
-            putting.idle.push(parcel);
             let Some(outcome) = putting.settle(slot, outcome) else {
                 return;
             };

@@ -4,11 +4,11 @@
 //! at once. Each submission is copied, and the copy is checked and translated.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::result::Result as CoreResult;
 use core::sync::atomic::Ordering;
 
-use kernel_block::lent::{Batch, LentPages, Order, Parcel};
+use kernel_block::lent::{Batch, LentPages, Loan, Taker as _};
+use sync::Error;
 use vsa::Map;
 use vsa::ring::{Checked, Nonsense, Outcome, Submission, Taker};
 
@@ -24,7 +24,6 @@ pub(super) struct Taking {
     pub taker: Taker,
     /// Nothing once the area was made smaller or taken away.
     pub map: Option<Arc<Map>>,
-    pub spare: Vec<Parcel>,
     pub is_awake: bool,
 }
 
@@ -115,7 +114,7 @@ impl Ring {
     #[inline]
     fn begin(self: &Arc<Self>, taking: &mut Taking, batch: &mut Batch<'_>) -> bool {
         let bytes = taking.taker.peek(&*self.memory);
-        let Taking { map, spare, .. } = taking;
+        let map = &taking.map;
         let pages = self.pages.get().map(|(pages, _)| pages);
         let checked = Submission::decode(&bytes).and_then(|asked| {
             let map = map.as_ref().ok_or((Outcome::Revoked, asked.cookie))?;
@@ -124,7 +123,7 @@ impl Ring {
             checked.map_err(|outcome| (outcome, asked.cookie))
         });
         match checked {
-            Ok(checked) => self.hand_in(&checked, pages, spare, batch),
+            Ok(checked) => self.hand_in(&checked, pages, batch),
             Err((outcome, cookie)) => {
                 let mut putting = self.putting.lock();
                 putting.completer.put(&*self.memory, cookie, outcome);
@@ -138,25 +137,18 @@ impl Ring {
         self: &Arc<Self>,
         checked: &Checked<'_>,
         pages: Option<&Arc<LentPages>>,
-        spare: &mut Vec<Parcel>,
         batch: &mut Batch<'_>,
     ) -> bool {
         let parts = Parts::of(checked, self.block_bytes);
         match parts.whole() {
             Some(part) => {
-                if spare.is_empty() {
-                    spare.append(&mut self.putting.lock().idle);
-                }
                 if batch.room() == 0 {
                     return false;
                 }
-                let Some(parcel) = spare.pop() else {
-                    return false;
-                };
-                batch.submit(self.order(checked, part, pages, WHOLE), parcel);
+                self.submit(checked, part, pages, WHOLE, batch);
                 true
             }
-            None => self.hand_in_parts(checked, parts, pages, spare, batch),
+            None => self.hand_in_parts(checked, parts, pages, batch),
         }
     }
 
@@ -167,14 +159,10 @@ impl Ring {
         checked: &Checked<'_>,
         mut parts: Parts<'_>,
         pages: Option<&Arc<LentPages>>,
-        spare: &mut Vec<Parcel>,
         batch: &mut Batch<'_>,
     ) -> bool {
         let count = parts.count_all();
-        if spare.len() < count {
-            spare.append(&mut self.putting.lock().idle);
-        }
-        if spare.len() < count || batch.room() < count {
+        if batch.room() < count {
             return false;
         }
         let slot = match count {
@@ -183,28 +171,29 @@ impl Ring {
         };
         for _ in 0..count {
             let part = parts.next().unwrap_or(Part::NOTHING);
-            if let Some(parcel) = spare.pop() {
-                batch.submit(self.order(checked, part, pages, slot), parcel);
-            }
+            self.submit(checked, part, pages, slot, batch);
         }
         true
     }
 
     #[inline]
-    fn order<'a>(
+    fn submit(
         self: &Arc<Self>,
         checked: &Checked<'_>,
         part: Part,
-        pages: Option<&'a Arc<LentPages>>,
+        pages: Option<&Arc<LentPages>>,
         slot: u64,
-    ) -> Order<'a> {
-        let pages = pages.filter(|_| !part.memory.is_empty());
-        Order {
-            operation: operation_of(checked.operation),
-            bytes: part.bytes,
-            memory: pages.map(|pages| (pages, part.memory)),
-            taker: self.clone(),
-            tag: [checked.cookie, slot],
+        batch: &mut Batch<'_>,
+    ) {
+        let tag = [checked.cookie, slot];
+        let loan = match pages.filter(|_| !part.memory.is_empty()) {
+            Some(pages) => Loan::new(pages, &part.memory, self.clone(), tag),
+            None => Some(Loan::of_nothing(self.clone(), tag)),
+        };
+        match loan {
+            Some(loan) => batch.submit(operation_of(checked.operation), part.bytes, loan),
+            // The check has seen that they are there.
+            None => self.clone().ended(tag, Err(Error::Io)),
         }
     }
 }
