@@ -8,6 +8,7 @@ use std::fs::OpenOptions;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use vsa::control::{BELL, BELL_AND_WAIT, GEOMETRY, REGISTER, RENEW, SETUP};
@@ -37,7 +38,7 @@ struct Slot {
 /// See the module.
 #[derive(Debug)]
 pub struct AreaQueue {
-    file: OwnedFd,
+    file: Arc<OwnedFd>,
     ring: Program<RingMemory>,
     memory: BlockMemory,
     slots: Box<[Slot]>,
@@ -45,6 +46,8 @@ pub struct AreaQueue {
     /// Requests that cannot be, and were not submitted.
     refused: VecDeque<Ended>,
     geometry: [u64; 2],
+    /// Whoever waits hands over what is submitted.
+    is_put_off: bool,
 }
 
 impl AreaQueue {
@@ -75,7 +78,8 @@ impl AreaQueue {
             free: (0..entries).rev().collect(),
             refused: VecDeque::new(),
             geometry,
-            file,
+            file: Arc::new(file),
+            is_put_off: false,
         })
     }
 
@@ -143,7 +147,7 @@ impl AreaQueue {
     /// [`wait`](Self::wait).
     #[inline]
     pub fn kick(&mut self) {
-        if self.ring.show() {
+        if !self.is_put_off && self.ring.show() {
             let _ = ask(&self.file, BELL, 0);
         }
     }
@@ -174,26 +178,25 @@ impl AreaQueue {
     ///
     /// Errors: the area was taken away, or the ring is not used any more.
     pub fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.is_put_off = false;
         self.ring.show();
-        if !self.arm() {
+        if !self.refused.is_empty() || self.ring.has_completion() {
             return Ok(());
         }
-        let nanos = timeout.map_or(u64::MAX, |timeout| {
-            timeout.as_nanos().min(u64::MAX.into()) as u64
-        });
-        let waited = ask(&self.file, BELL_AND_WAIT, nanos);
-        self.ring.disarm();
-        match waited {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::Interrupted | io::ErrorKind::TimedOut
-                ) =>
-            {
-                Ok(())
-            }
-            waited => waited,
-        }
+        bell_and_wait(&self.file, timeout)
+    }
+
+    /// What is submitted from now on is handed over by the next [wait](Self::wait), or by who [goes out](Self::go_out).
+    pub fn put_off(&mut self) {
+        self.is_put_off = true;
+    }
+
+    /// What hands it over and waits without the queue, unless there is nothing to wait for.
+    pub fn go_out(&mut self) -> Option<AreaWait> {
+        self.is_put_off = false;
+        self.ring.show();
+        let is_due = self.ring.under_way() != 0 && !self.ring.has_completion();
+        (is_due && self.refused.is_empty()).then(|| AreaWait(self.file.clone()))
     }
 
     /// Takes the area as it is now, after requests ended with [`Outcome::Revoked`].
@@ -202,6 +205,36 @@ impl AreaQueue {
     pub fn renew(&mut self) -> io::Result<()> {
         self.geometry = tell(&self.file, RENEW)?;
         Ok(())
+    }
+}
+
+/// A wait for a completion that somebody does who does not have the queue.
+#[derive(Debug)]
+pub struct AreaWait(Arc<OwnedFd>);
+
+impl AreaWait {
+    /// Hands over what was submitted, and waits for so long at most. What is wrong with the ring is said by
+    /// [`AreaQueue::wait`].
+    pub fn carry_out(self, timeout: Duration) {
+        let _ = bell_and_wait(&self.0, Some(timeout));
+    }
+}
+
+/// Until a completion is there, a signal comes, or for so long.
+fn bell_and_wait(file: &OwnedFd, timeout: Option<Duration>) -> io::Result<()> {
+    let nanos = timeout.map_or(u64::MAX, |timeout| {
+        timeout.as_nanos().min(u64::MAX.into()) as u64
+    });
+    match ask(file, BELL_AND_WAIT, nanos) {
+        Err(error)
+            if matches!(
+                error.kind(),
+                io::ErrorKind::Interrupted | io::ErrorKind::TimedOut
+            ) =>
+        {
+            Ok(())
+        }
+        waited => waited,
     }
 }
 

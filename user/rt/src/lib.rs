@@ -55,7 +55,7 @@ mod umem;
 pub mod vfio;
 mod wait;
 
-pub use area::{AreaQueue, Ended};
+pub use area::{AreaQueue, AreaWait, Ended};
 pub use blocks::{BlockMemory, Buffer};
 pub use card::Card;
 pub use clock::Clock;

@@ -66,7 +66,7 @@ impl<M: SharedMemory> Program<M> {
     /// Takes a completion: cookie and outcome.
     #[inline]
     pub fn pop(&mut self) -> Option<(u64, Outcome)> {
-        if self.memory.load(WORDS.completion_tail) == self.head {
+        if !self.has_completion() {
             return None;
         }
         let mut bytes = [0; COMPLETION_BYTES];
@@ -81,12 +81,18 @@ impl<M: SharedMemory> Program<M> {
         Some((cookie, Outcome::of(outcome as u32)))
     }
 
+    /// Whether a completion is there.
+    #[inline]
+    pub fn has_completion(&self) -> bool {
+        self.memory.load(WORDS.completion_tail) != self.head
+    }
+
     /// Asks for the bell with the next completion; false if one is there already.
     #[inline]
     pub fn arm(&self) -> bool {
         self.memory.store(WORDS.program_sleeps, 1);
         fence(Ordering::SeqCst);
-        self.memory.load(WORDS.completion_tail) == self.head
+        !self.has_completion()
     }
 
     /// No bell is needed.

@@ -58,7 +58,11 @@ fn serve(port: &str, area: &Path) -> Result<(), Box<dyn Error>> {
             accept(&listener, &mut clients)?;
         }
         clients.retain_mut(|client| client.receive(&mut store, &mut bytes).is_ok());
-        store.turn()?;
+        // Who all wait for the disk ask for nothing meanwhile.
+        match clients.iter().all(Client::waits_for_disk) {
+            true => store.turn_and_wait()?,
+            false => store.turn()?,
+        }
         let durable = store.durable();
         clients.retain_mut(|client| client.answer(durable).is_ok());
     }
@@ -120,6 +124,10 @@ struct Client {
 }
 
 impl Client {
+    fn waits_for_disk(&self) -> bool {
+        !self.replies.is_empty() && self.unsent.is_empty()
+    }
+
     fn new(stream: TcpStream) -> Self {
         Self {
             stream,

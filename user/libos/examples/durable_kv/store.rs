@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
+use std::time::Duration;
 
 use plog::{AppendError, Compacted, Found, Limits, MAP_HEADER_BYTES, Map, MapError, Ticket};
 use sietch_io::storage::{self, BUFFER_BYTES, Pump, open_or_format};
@@ -17,6 +18,8 @@ const LIMITS: Limits = Limits {
 /// Bytes of values of which there are copies.
 const CACHE_BYTES_MAX: usize = 64 << 20;
 const COMPACTION_STEPS: usize = 256;
+/// So long who wants to be a client may have to wait for the disk.
+const PATIENCE: Duration = Duration::from_millis(10);
 
 /// An answer, and how many entries of the log must be durable before it is said.
 pub struct Reply {
@@ -81,6 +84,19 @@ impl Store {
     /// Errors: the log's device has failed.
     pub fn turn(&mut self) -> io::Result<()> {
         self.pump.turn(self.map.log());
+        self.check()
+    }
+
+    /// The same, and waits for what the disk is at, but not for long.
+    ///
+    /// Errors: the log's device has failed.
+    pub fn turn_and_wait(&mut self) -> io::Result<()> {
+        let log = self.map.log();
+        self.pump.turn_and_wait(log, Some(PATIENCE))?;
+        self.check()
+    }
+
+    fn check(&mut self) -> io::Result<()> {
         match self.map.log().failure() {
             Some(failure) => Err(io::Error::other(format!("{failure:?}"))),
             None => Ok(()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rt::AreaQueue;
 
-use super::{BlockQueue, Buffer, Completion, Geometry, Request};
+use super::{BlockQueue, Buffer, Completion, Geometry, Request, Work};
 
 /// How large its ring and memory are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,6 +104,14 @@ impl BlockQueue for Area {
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.0.wait(timeout)
+    }
+
+    fn put_off(&mut self) {
+        self.0.put_off();
+    }
+
+    fn take_work(&mut self) -> Option<Work> {
+        self.0.go_out().map(Work::Wait)
     }
 
     fn doorbell(&self) -> BorrowedFd<'_> {

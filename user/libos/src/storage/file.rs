@@ -1,7 +1,7 @@
 //! A disk or a file of the kernel's as a queue of blocks: each request is a system call or two, made when it is submitted.
 //!
 //! It serves where a program has no area of its own, on Linux as well. Nothing is under way when `submit` comes back, so
-//! the doorbell never has to ring. A program with threads may have the calls made without the queue ([`Work`]), which others use
+//! the doorbell never has to ring. A program with threads may have the calls made without the queue ([`Calls`]), which others use
 //! meanwhile. The disk is locked for the process that has it (`flock`, shared with nobody).
 
 use std::collections::VecDeque;
@@ -13,7 +13,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{BlockMemory, BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Request};
+use super::{
+    BlockMemory, BlockQueue, Buffer, Completion, Geometry, Operation, Outcome, Request, Work,
+};
 
 /// As include/uapi/asm-generic/fcntl.h has them.
 const O_DIRECT: i32 = 0o40000;
@@ -47,14 +49,14 @@ struct Disk {
 
 /// Requests whose calls are made by whoever has this.
 #[derive(Debug)]
-pub struct Work {
+pub struct Calls {
     disk: Arc<Disk>,
     requests: Vec<Request>,
 }
 
-impl Work {
-    /// Makes the calls; what became of them is the queue's ([`BlockQueue::take_back`]).
-    pub fn carry_out(self) -> Vec<Completion> {
+impl Calls {
+    /// Makes the calls.
+    pub(super) fn carry_out(self) -> Vec<Completion> {
         let Self { disk, requests } = self;
         requests.into_iter().map(|it| disk.complete(it)).collect()
     }
@@ -185,7 +187,7 @@ impl BlockQueue for DirectFile {
     fn take_work(&mut self) -> Option<Work> {
         let requests = self.put_off.take()?;
         let disk = self.disk.clone();
-        Some(Work { disk, requests })
+        Some(Work::Calls(Calls { disk, requests }))
     }
 
     fn take_back(&mut self, done: Vec<Completion>) {

@@ -43,14 +43,14 @@ use std::path::Path;
 use std::time::Duration;
 
 pub use area::{Area, AreaConfig};
-pub use file::{DirectFile, Work};
+pub use file::{Calls, DirectFile};
 pub use files::{BUFFER_BYTES, LogFiles, Out};
 pub use log::{Log, open_or_format};
 pub use logfile::FileNumber;
 pub use nvme::NvmeQueue;
 pub use plog::{AppendError, Item, Place, Ticket};
 pub use pump::Pump;
-pub use rt::{BlockMemory, Buffer};
+pub use rt::{AreaWait, BlockMemory, Buffer};
 pub use vsa::ring::{Operation, Outcome};
 
 /// How many blocks, and how long each is.
@@ -118,10 +118,12 @@ pub trait BlockQueue {
     /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
     fn arm(&mut self) -> bool;
 
-    /// Where requests are calls of this process's: those that come are not made before they are [taken](Self::take_work).
+    /// Where calls of this process's make requests, or hand them over: those that come are put off until they are
+    /// [taken](Self::take_work).
     fn put_off(&mut self) {}
 
-    /// What was put off, to be carried out by a thread that does not have the queue. `None` where the device works by itself.
+    /// What was put off, to be carried out by a thread that does not have the queue. `None` where the device works by itself, or all
+    /// is done.
     fn take_work(&mut self) -> Option<Work> {
         None
     }
@@ -129,6 +131,31 @@ pub trait BlockQueue {
     /// What became of that.
     fn take_back(&mut self, _done: Vec<Completion>) {}
 }
+
+/// What a thread does for a queue that it does not have.
+#[derive(Debug)]
+pub enum Work {
+    /// Requests that are calls.
+    Calls(Calls),
+    /// A call that hands requests over and waits for an end of one.
+    Wait(AreaWait),
+}
+
+impl Work {
+    /// Does it; what became of it is the queue's ([`BlockQueue::take_back`]).
+    pub fn carry_out(self) -> Vec<Completion> {
+        match self {
+            Self::Calls(calls) => calls.carry_out(),
+            Self::Wait(wait) => {
+                wait.carry_out(PATIENCE);
+                Vec::new()
+            }
+        }
+    }
+}
+
+/// So long a wait lasts before somebody sees whether the device is there still.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Where areas have their names.
 const AREAS: &str = "/dev/vsa";

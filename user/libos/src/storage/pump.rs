@@ -115,24 +115,38 @@ impl Pump {
 
     /// Tells the log what has ended and the device what is to be done, until neither has more. Does not wait.
     pub fn turn(&mut self, log: &mut Log) {
-        loop {
-            let mut is_quiet = true;
-            while let Some(completion) = self.ended.pop_front().or_else(|| self.queue.poll()) {
-                is_quiet = false;
-                self.end(log, completion);
-            }
-            while self.submit_waiting()
-                && let Some(command) = log.next_command()
-            {
-                is_quiet = false;
-                self.start(command);
-            }
-            self.submit_joined();
-            if is_quiet {
-                return;
-            }
+        while self.step(log) {
             self.queue.kick();
         }
+    }
+
+    /// The same; and if something is under way then waits until it has ended, in the call that hands it over.
+    ///
+    /// Errors: the blocks were taken away.
+    pub fn turn_and_wait(&mut self, log: &mut Log, timeout: Option<Duration>) -> io::Result<()> {
+        while self.step(log) {}
+        if self.is_busy() {
+            self.queue.wait(timeout)?;
+            self.turn(log);
+        }
+        Ok(())
+    }
+
+    /// Takes what has ended and submits what is to be done; false if neither was anything.
+    fn step(&mut self, log: &mut Log) -> bool {
+        let mut has_moved = false;
+        while let Some(completion) = self.ended.pop_front().or_else(|| self.queue.poll()) {
+            has_moved = true;
+            self.end(log, completion);
+        }
+        while self.submit_waiting()
+            && let Some(command) = log.next_command()
+        {
+            has_moved = true;
+            self.start(command);
+        }
+        self.submit_joined();
+        has_moved
     }
 
     /// Until all entries before `place` are durable.
