@@ -10,7 +10,7 @@ use crate::number::Number;
 
 /// Where a process stands.
 pub(crate) struct Place<H: Host> {
-    /// `None` for the first process, and for one that is forgotten.
+    /// `None` for the first process, for one that no process made, and for one that is forgotten.
     pub parent: Option<Arc<Member<H>>>,
     pub group: Arc<Number<H>>,
     pub session: Arc<Number<H>>,

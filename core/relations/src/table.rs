@@ -123,6 +123,13 @@ impl<H: Host, const PARTS: usize> Table<H, PARTS> {
         }
     }
 
+    /// A member without a parent has ended: nobody finds it any more.
+    pub fn forget(&self, member: &Member<H>) {
+        if member.parent().is_none() {
+            self.remove(member);
+        }
+    }
+
     /// Nobody finds a member any more whom its parent has forgotten.
     pub(crate) fn remove(&self, member: &Member<H>) {
         let id = member.id();

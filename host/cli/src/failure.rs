@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::agent::client::ExecRefused;
 use crate::pack::PackError;
 
 /// Exit status when the command itself fails, as docker has it.
@@ -123,6 +124,26 @@ pub enum Failure {
     #[error("No machine is called {name}: `sietch ps` lists those that run.")]
     NoSuchMachine {
         /// The name.
+        name: String,
+    },
+    /// A machine that nobody can enter.
+    #[error(
+        "The machine {name} takes no commands: it has no agent, or its `sietch run` has ended."
+    )]
+    NoAgent {
+        /// Its name.
+        name: String,
+    },
+    /// A command does not start in a machine.
+    #[error(transparent)]
+    ExecRefused(ExecRefused),
+    /// `-it` without a terminal.
+    #[error("Standard input is no terminal: leave -t out.")]
+    NoTerminal,
+    /// No such signal.
+    #[error("{name} is no signal: give a number from 1 to 64, or a name such as TERM.")]
+    NoSuchSignal {
+        /// What was typed.
         name: String,
     },
     /// A machine that cannot be profiled.
@@ -275,6 +296,7 @@ impl Failure {
     /// The command's exit status.
     pub fn status(&self) -> u8 {
         match self {
+            Self::ExecRefused(refused) => refused.status(),
             Self::Pack(PackError::ProgramNotFound { .. }) => NOT_FOUND,
             Self::Pack(PackError::NotAProgram { .. } | PackError::WrongArchitecture { .. }) => {
                 NOT_A_PROGRAM

@@ -9,6 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use qemu::{Forward, Protocol};
 
 mod disk;
+mod exec;
 mod ip;
 mod root;
 mod size;
@@ -17,6 +18,7 @@ mod volume;
 mod volume_name;
 
 pub use disk::DiskFlag;
+pub use exec::{ExecFlags, KillFlags};
 pub use ip::Ip;
 pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
@@ -45,6 +47,10 @@ pub enum Command {
     Ps,
     /// Show what a machine's program wrote
     Logs(LogsFlags),
+    /// Run a command in a machine that runs
+    Exec(ExecFlags),
+    /// Send a signal to machines' programs
+    Kill(KillFlags),
     /// End machines
     Stop(StopFlags),
     /// Draw what a machine's CPUs do, or what its threads wait for

@@ -3,12 +3,14 @@
 //! `pack` turns a program of this host into an image; `machine_plan` turns flags and
 //! the image into a [`qemu::Machine`]; `session` runs it in the foreground and passes
 //! on signals and status, and by `streams` what `stdio` found for the program's input and
-//! output; `volumes` are disks that outlive machines; `oci` brings programs that come as container
-//! images; `bootable` makes images that a PC boots by itself; `state` keeps what `ps`, `logs` and `stop` need.
+//! output; `agent` lets others run commands in it; `volumes` are disks that outlive machines; `oci` brings
+//! programs that come as container images; `bootable` makes images that a PC boots by itself; `state` keeps what
+//! `ps`, `logs` and `stop` need.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
 #![forbid(unsafe_code)]
 
+mod agent;
 pub mod bootable;
 mod bypass;
 pub mod commands;

@@ -14,6 +14,8 @@ fn main() -> ExitCode {
         Command::Build(flags) => commands::build::build(&flags),
         Command::Ps => commands::ps::ps(),
         Command::Logs(flags) => commands::logs::logs(&flags),
+        Command::Exec(flags) => commands::exec::exec(&flags),
+        Command::Kill(flags) => commands::kill::kill(&flags),
         Command::Stop(flags) => commands::stop::stop(&flags),
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),

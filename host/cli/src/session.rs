@@ -8,6 +8,7 @@
 //!   machine has no streams standard input to COM1;
 //! - signals: SIGINT, SIGTERM and SIGHUP, which are for the program, and SIGWINCH, which is
 //!   for its terminal;
+//! - clients: commands that others run in the machine ([`crate::agent`]);
 //! - trace: the kernel's lines to standard error, if the user wants system calls.
 //!
 //! At a terminal Ctrl-C is a key like any other: the machine's line discipline makes
@@ -28,6 +29,7 @@ use qemu::{Machine, Qemu, Streams, Vm};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
+use crate::agent::hub;
 use crate::failure::Failure;
 use crate::room;
 use crate::stdio::{self, Console, StdFile, Stdio};
@@ -114,6 +116,7 @@ impl Session {
         let mut on_resize = None;
         match (console, pipes.streams) {
             (Console::Streams(stdio), Some(streams)) => {
+                hub::serve(&streams.agent, &machine.state).map_err(Failure::Lost)?;
                 on_resize = session
                     .connect(stdio, streams, &log)
                     .map_err(Failure::Lost)?;

@@ -72,6 +72,13 @@ pub struct Report {
 
 /// The signal of a program that writes to a pipe which nobody reads.
 const SIGPIPE: u8 = 13;
+/// Signals by which a program is asked to end, which one that does not care does at once.
+const SIGHUP: u8 = 1;
+const SIGINT: u8 = 2;
+const SIGTERM: u8 = 15;
+/// Signals that a program's own instructions raise, and that have a place in it: SIGILL, SIGTRAP, SIGABRT, SIGBUS,
+/// SIGFPE, SIGSEGV and SIGSYS.
+const FAULTS: [u8; 7] = [4, 5, 6, 7, 8, 11, 31];
 /// A program that asks for more kinds of things than this is no program but a test.
 const MISSING_SHOWN_MAX: usize = 20;
 /// The first victims tell enough.
@@ -134,6 +141,10 @@ impl Report {
             Ending::Killed {
                 signal: SIGPIPE, ..
             } => vec![],
+            Ending::Killed {
+                signal: SIGTERM | SIGINT | SIGHUP,
+                how,
+            } => vec![format!("{program} was asked to end by {how}, and did.")],
             Ending::Killed { how, .. } => vec![format!("{program} was killed by {how}.")],
             Ending::Panicked { message, frames } => describe_panic(message, frames, kernel),
             Ending::Lost { qemu_status } => vec![match qemu_status {
@@ -204,6 +215,9 @@ fn parse_killed(line: &str) -> Option<Ending> {
     let line = line.strip_prefix("killed ")?;
     let signal = field(line, "signal")?.parse().ok()?;
     let name = field(line, "name").map_or_else(|| format!("signal {signal}"), str::to_string);
+    if !FAULTS.contains(&signal) {
+        return Some(Ending::Killed { signal, how: name });
+    }
     let address = field(line, "addr").map(|address| format!(" at address {address}"));
     let place = field(line, "in")
         .or(field(line, "ip"))
@@ -320,6 +334,25 @@ mod tests {
         assert_eq!(
             report.sentences("a", Path::new("/none")),
             ["a was killed by SIGSEGV at address 0x10 in /usr/bin/a+0x1000."]
+        );
+    }
+
+    #[test]
+    fn a_program_that_was_asked_to_end_is_not_said_to_have_crashed() {
+        let log = "sietch: killed signal=15 name=SIGTERM addr=0x0 ip=0x401000 in=/usr/bin/a+0x1000\nsietch: exit status=143\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        assert_eq!(report.status(), 143);
+        assert_eq!(
+            report.sentences("a", Path::new("/none")),
+            ["a was asked to end by SIGTERM, and did."]
+        );
+        let killed = Report::parse(
+            &log.replace("15 name=SIGTERM", "9 name=SIGKILL"),
+            Some(ORDERLY_EXIT),
+        );
+        assert_eq!(
+            killed.sentences("a", Path::new("/none")),
+            ["a was killed by SIGKILL."]
         );
     }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// What the streams are called, on the host and, behind `sietch.`, in the machine; in the
 /// order of their ports.
-pub(crate) const NAMES: [&str; 5] = ["terminal", "stdin", "stdout", "stderr", "messages"];
+pub(crate) const NAMES: [&str; 6] = ["terminal", "stdin", "stdout", "stderr", "messages", "agent"];
 
 /// How often a connection is looked for.
 const POLL: Duration = Duration::from_millis(2);
@@ -34,11 +34,13 @@ pub struct Streams {
     pub stderr: UnixStream,
     /// Messages about the others.
     pub messages: UnixStream,
+    /// Frames about commands that enter the machine (`core/agent`).
+    pub agent: UnixStream,
 }
 
 /// Where a stream's socket lies. Short names: the whole path has 107 bytes at most.
 pub(crate) fn socket(state: &Path, name: &str) -> PathBuf {
-    state.join(format!("{name}.sock"))
+    state.join(format!("{name}.port"))
 }
 
 /// Sockets at which QEMU has not called yet.
@@ -54,13 +56,15 @@ impl Listeners {
             listener.set_nonblocking(true)?;
             Ok(listener)
         };
-        let [terminal, stdin, stdout, stderr, messages] = NAMES.map(bind);
-        Ok(Self([terminal?, stdin?, stdout?, stderr?, messages?]))
+        let [terminal, stdin, stdout, stderr, messages, agent] = NAMES.map(bind);
+        Ok(Self([
+            terminal?, stdin?, stdout?, stderr?, messages?, agent?,
+        ]))
     }
 
     /// Waits until QEMU has called at all of them; `None` if it `has_ended` before.
     pub(crate) fn accept(self, mut has_ended: impl FnMut() -> bool) -> Option<Streams> {
-        let [terminal, stdin, stdout, stderr, messages] = self.0.map(|listener| {
+        let [terminal, stdin, stdout, stderr, messages, agent] = self.0.map(|listener| {
             loop {
                 match listener.accept() {
                     Ok((stream, _)) => return stream.set_nonblocking(false).ok().map(|()| stream),
@@ -75,6 +79,7 @@ impl Listeners {
             stdout: stdout?,
             stderr: stderr?,
             messages: messages?,
+            agent: agent?,
         })
     }
 }

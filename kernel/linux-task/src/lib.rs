@@ -32,6 +32,7 @@ mod sigframe;
 mod siginfo;
 mod signal;
 mod signalfd;
+pub mod start;
 mod wait;
 
 use linux_abi::Entry;

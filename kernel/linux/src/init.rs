@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use ::exec::Arguments;
-use cred::{Credentials, IdSet};
+use kernel_agent::Defaults;
 use mach::klog;
 use mach::mem::fallible;
 use mach::sync::Once;
@@ -18,6 +18,7 @@ use vfs::{self, FileSystem, FileType, MountFlags, OpenHow, Walk, kinds, mount, n
 use crate::root::{self, Root};
 use crate::{links, strace};
 use linux_abi::errno::Errno;
+use linux_task::start::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, become_user, find_program};
 use linux_task::{exec, leave};
 
 /// What the machine is for.
@@ -82,7 +83,7 @@ static FIRST: Once<First> = Once::new();
 /// Errors: `OutOfMemory`.
 pub fn start_init(first: First) -> Result<()> {
     let first = FIRST.call_once(|| first);
-    let thread = task::start_init(begin, Default::default()).ok_or(Error::OutOfMemory)?;
+    let thread = task::start_init(begin).ok_or(Error::OutOfMemory)?;
     if first.is_traced {
         strace::enable(&thread);
     }
@@ -90,16 +91,13 @@ pub fn start_init(first: First) -> Result<()> {
     Ok(())
 }
 
-/// Status of a shell for a program that is not there, or cannot be run.
-const STATUS_NOT_FOUND: u8 = 127;
-const STATUS_NOT_EXECUTABLE: u8 = 126;
-
 /// The first thing that process 1 does.
 fn begin(_: usize) -> ! {
     // The first thread has no registers yet: exec makes them.
     let _ = task::begin_thread();
     match FIRST.get().ok_or(Error::NotFound).and_then(prepare) {
         Ok(mut regs) => {
+            start_agent();
             leave::before_user(&current(), &mut regs);
             mach::task::enter_user(&regs)
         }
@@ -114,6 +112,17 @@ fn begin(_: usize) -> ! {
             };
             task::exit_thread(ExitStatus::Exited(status))
         }
+    }
+}
+
+/// The program is there, with its root and its volumes: now others may enter the machine.
+fn start_agent() {
+    if let Some(first) = FIRST.get() {
+        kernel_agent::start(Defaults {
+            environment: &first.arguments.environment,
+            directory: &first.directory,
+            user: first.user,
+        });
     }
 }
 
@@ -144,25 +153,8 @@ fn prepare(first: &First) -> Result<UserRegs> {
         become_user(uid, gid)?;
     }
     let mut arguments = first.arguments.clone();
-    arguments.path = root::program(&arguments.path, &arguments.environment);
+    arguments.path = find_program(&arguments.path, &arguments.environment)?;
     exec::open_and_exec(arguments)
-}
-
-/// From now on this thread acts for an ordinary user, or for root in another group, and has no further groups.
-fn become_user(uid: u32, gid: u32) -> Result<()> {
-    let all = |id| IdSet {
-        real: id,
-        effective: id,
-        saved: id,
-        fs: id,
-    };
-    let thread = current();
-    let mut who = Credentials::clone(&thread.credentials.get());
-    who.group = all(gid);
-    who.groups = fallible::arc(Vec::new())?;
-    who.set_user(all(uid));
-    thread.take_credentials(who);
-    Ok(())
 }
 
 fn enter_root(root: &Root) -> Result<()> {

@@ -138,20 +138,3 @@ fn cover(path: &str) -> Result<()> {
         bound => bound,
     }
 }
-
-/// The path of the program `name`: searched in the folders that `environment` names, if it has no slash.
-pub fn program(name: &[u8], environment: &[Vec<u8>]) -> Vec<u8> {
-    let path = environment
-        .iter()
-        .find_map(|word| word.strip_prefix(b"PATH="));
-    let folders = path.unwrap_or(b"/bin").split(|&byte| byte == b':');
-    let candidates = folders.map(|folder| [folder, b"/", name].concat());
-    let is_there = |path: &Vec<u8>| vfs::resolve(None, path, Walk::FOLLOW).is_ok();
-    match name.contains(&b'/') {
-        true => name.to_vec(),
-        false => candidates
-            .into_iter()
-            .find(is_there)
-            .unwrap_or_else(|| name.to_vec()),
-    }
-}

@@ -16,7 +16,7 @@ use sync::{Error, Result, Wait};
 use task::Pid;
 
 use super::driver::Driver;
-use super::ports::{self, HostStream, INPUT, OUTPUT, TERMINAL};
+use super::ports::{self, AGENT, HostStream, INPUT, OUTPUT, TERMINAL};
 use super::serial::Stream;
 use super::stream::StreamFile;
 use super::terminal::WindowSize;
@@ -189,6 +189,17 @@ pub fn control_session(leader: Pid) {
     }
 }
 
+/// Whether the host has a port for the kernel's agent.
+pub fn has_agent_port() -> bool {
+    matches!(CONSOLE.get(), Some(Console::Ports { .. }))
+}
+
+/// The port of the kernel's agent, by which it talks to the host; `None` where the host has no ports.
+pub fn agent_port() -> Option<FileRef> {
+    let port = || StreamFile::new(Some(&AGENT), Some(&AGENT)) as FileRef;
+    has_agent_port().then(port)
+}
+
 /// The machine ends: takes no more output, and waits until the host has what there is.
 /// Who reads slowly is waited for; who let go is not.
 pub fn finish() {
@@ -238,7 +249,7 @@ fn take_serial(bytes: &mut [u8; BATCH_BYTES_MAX], room: usize) -> usize {
 
 fn serve_ports(files: &[HostFile; STANDARD_FILES], terminal: Option<&Arc<Terminal>>) {
     ports::service();
-    streams(files).for_each(HostStream::serve);
+    streams(files).chain([&AGENT]).for_each(HostStream::serve);
     let Some(terminal) = terminal else { return };
     if let Some((rows, columns)) = ports::take_window_size() {
         terminal.set_window(window(rows, columns));

@@ -39,7 +39,7 @@ mod termios;
 
 pub use file::TerminalFile;
 pub use job::controlling_terminal;
-pub use pty::Master;
+pub use pty::{Master, open_unlocked_master};
 pub use terminal::Terminal;
 
 /// Registers the terminals' devices, sets the console up and hears of sessions that end;

@@ -76,6 +76,9 @@ pub(super) static ERRORS: HostStream = HostStream::new(b"sietch.stderr", 0, 4);
 /// Messages about the others.
 pub(super) static MESSAGES: HostStream = HostStream::new(b"sietch.messages", 2, 2);
 
+/// Frames about commands that enter the machine (`kernel/agent`).
+pub(super) static AGENT: HostStream = HostStream::new(b"sietch.agent", 2, 2);
+
 /// The stream of a descriptor that is no terminal.
 pub(super) fn of_descriptor(number: usize) -> &'static HostStream {
     [&INPUT, &OUTPUT, &ERRORS][number]

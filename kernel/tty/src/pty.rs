@@ -20,6 +20,7 @@ use task::signal::files::current_owner;
 
 use super::driver::{Driver, MasterQueue};
 use super::ioctl::FIONREAD;
+use super::terminal::WindowSize;
 use super::{Terminal, TerminalFile, devices, ioctl};
 use vfs::file::async_io::Owner;
 use vfs::file::{File, OpenFile, StatusFlags};
@@ -67,6 +68,15 @@ pub fn open_master() -> Result<Arc<Master>> {
     Ok(master)
 }
 
+/// A new pair whose terminal anybody may open: its master.
+///
+/// Errors: `NoSpace` if there are too many.
+pub fn open_unlocked_master() -> Result<Arc<Master>> {
+    let master = open_master()?;
+    master.is_locked.store(false, Ordering::Relaxed);
+    Ok(master)
+}
+
 /// Opens the terminal of that number.
 ///
 /// Errors: `Io` if it does not exist or is locked.
@@ -98,6 +108,21 @@ impl Master {
         }
         self.was_opened.store(true, Ordering::Relaxed);
         Ok(TerminalFile::new(self.terminal.clone()))
+    }
+
+    /// Opens the terminal by its node, and makes it the controlling one of the session that the current
+    /// process leads, with its group in the foreground.
+    pub fn control_current_session(&self) -> Result<Arc<OpenFile>> {
+        devices::open_node(self.number, StatusFlags::RDWR)
+    }
+
+    /// Changes the window's size, of which the programs in the foreground hear.
+    pub fn set_window(&self, rows: u16, columns: u16) {
+        self.terminal.set_window(WindowSize {
+            rows,
+            columns,
+            ..WindowSize::default()
+        });
     }
 
     /// Whether nobody has the terminal open any more.

@@ -44,6 +44,7 @@ mod datagrams;
 mod deafness;
 mod disk_faults;
 mod disks;
+mod entered;
 mod etcd;
 mod exchanged;
 mod execs;
@@ -289,6 +290,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         // The serial port, all that Linux has here, is one stream for everything.
         ours(setup, once(setup, Cpus::One, mounts::TESTS)),
         ours(setup, streams::TESTS),
+        ours(setup, entered::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),

@@ -122,6 +122,27 @@ fn the_end_of_a_child_whose_parent_ends_is_heard_by_its_heir() {
 }
 
 #[test]
+fn a_process_that_no_process_made_is_gone_at_once_and_leaves_its_children_to_the_first() {
+    race(
+        |world| {
+            world.0.add((4, false), None, None, Known::default());
+            world.bear(5, false, 4, 4);
+            let dying = world.member(4);
+            while world.0.give_away(&dying, |_, _, _| Fate::Stays).is_some() {}
+            world.0.forget(&dying);
+            world.end(5);
+        },
+        |world| world.end(3),
+        |world| {
+            assert!(world.0.get(4).is_none());
+            assert_eq!(world.wait_for_all(INIT), [5]);
+            world.0.forget(&world.member(3));
+            assert_eq!(world.wait_for_all(2), [3], "only its parent forgets it");
+        },
+    );
+}
+
+#[test]
 fn an_end_is_heard_once() {
     explore(|| {
         let world = Arc::new(World::new());

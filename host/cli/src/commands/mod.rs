@@ -2,7 +2,9 @@
 
 pub mod build;
 pub mod doctor;
+pub mod exec;
 pub mod images;
+pub mod kill;
 pub mod logs;
 pub mod profile;
 pub mod ps;

@@ -63,8 +63,8 @@ mod tests {
         let machine = Machine { stdio, ..machine() };
         let args = machine.qemu_args(Acceleration::Tcg);
         let has = |wanted: &str| assert!(args.contains(&wanted.to_string()), "{args:?}");
-        has("virtio-serial-pci,disable-legacy=on,id=streams,max_ports=6");
-        has("socket,id=stdout,path=/s,,t/stdout.sock");
+        has("virtio-serial-pci,disable-legacy=on,id=streams,max_ports=7");
+        has("socket,id=stdout,path=/s,,t/stdout.port");
         has("virtserialport,bus=streams.0,nr=3,chardev=stdout,name=sietch.stdout");
     }
 

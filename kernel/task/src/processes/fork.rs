@@ -6,25 +6,20 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use base::VirtAddr;
 use bitflags::bitflags;
-use cred::{Capability, Credentials, Limits, Resource, UNLIMITED, UserShare};
+use cred::{Capability, Credentials, Resource, UNLIMITED, UserShare};
 use mach::mem::fallible;
 use mach::task::Context;
 use mach::trap::UserRegs;
-use mm::AddressSpace;
 use mm::reclaim;
 use mm::user;
 use sched::Flags;
 use sync::{Error, Result};
 
 use super::latch::Latch;
-use super::process::Image;
-use super::thread::{Name, Seed};
+use super::thread::Seed;
 use super::{Process, Thread, Tid, allocate_id, family, observer, release_id, threads};
-use crate::names;
-use crate::net_namespace;
 use crate::ptrace::{self, Event};
-use crate::signal::{ActionTable, DuringFork, Signal, SignalSet};
-use vfs::file::FdTable;
+use crate::signal::{DuringFork, Signal};
 
 bitflags! {
     /// What parent and child share, and what else is done; Linux's own bits.
@@ -333,33 +328,4 @@ pub fn begin_thread() -> Option<UserRegs> {
         let _ = user::write(start.child_tid, me.id());
     }
     Some(start.regs)
-}
-
-/// Makes process 1 with one thread that runs `entry`; `None` without memory.
-pub fn start_init(entry: fn(usize) -> !, files: Arc<FdTable>) -> Option<Arc<Thread>> {
-    let id = allocate_id()?;
-    let process = Process::new(
-        id,
-        AddressSpace::kernel(),
-        Limits::default(),
-        ActionTable::defaults(),
-        Image::default(),
-    );
-    let thread = Thread::new(Seed {
-        id,
-        process: process.clone(),
-        context: Context::new(entry, 0)?,
-        files,
-        fs: Arc::default(),
-        names: names::first(),
-        net: net_namespace::first(),
-        credentials: Arc::<Credentials>::default(),
-        share: UserShare::of(0),
-        mask: SignalSet::EMPTY,
-        name: Name::default(),
-    });
-    process.add_thread(thread.clone()).ok()?;
-    threads::register(&thread);
-    family::begin(process);
-    Some(thread)
 }

@@ -24,6 +24,7 @@ mod process;
 mod realtime_limit;
 mod ring_work;
 pub mod seccomp;
+mod start;
 mod status;
 mod thread;
 mod threads;
@@ -37,7 +38,7 @@ pub use exit::{
     LockRelease, become_only_thread, exit_thread, forget_program, on_init_exit, on_process_exit,
     release_locks, release_locks_by,
 };
-pub use fork::{Child, Clone, CloneFlags, begin_thread, clone, start_init};
+pub use fork::{Child, Clone, CloneFlags, begin_thread, clone};
 pub use futex_host::{FutexHost, FutexWaiter};
 pub use id::{ID_MAX, Pid, Tid, allocate_id, allocated_ids, release_id};
 pub use kernel_thread::start_kernel_thread;
@@ -47,6 +48,7 @@ pub use personality::Personality;
 pub use pidfd::{pid_file, process_of};
 pub use process::{Image, Process};
 pub use ring_work::{RingWork, run_ring_work};
+pub use start::{Template, start_init, start_parentless};
 pub use status::{Change, ExitStatus, Report};
 pub use thread::{Name, Rseq, Seed, Thread};
 pub use threads::{find_thread, thread_count};

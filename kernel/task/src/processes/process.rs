@@ -262,6 +262,12 @@ impl Process {
         self.end.lock().map(|end| end.status)
     }
 
+    /// The status with which it has ended, for who is not its parent.
+    pub fn ended_with(&self) -> Option<ExitStatus> {
+        let status = || self.exit_status().or(*self.leader_status.lock());
+        self.has_ended().then(status).flatten()
+    }
+
     /// The signal that ends it, and where the program stood.
     pub fn killed_by(&self) -> Option<(Info, u64)> {
         self.end.lock().and_then(|end| end.cause)

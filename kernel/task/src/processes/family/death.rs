@@ -36,7 +36,12 @@ pub(in crate::processes) fn bury(process: &Process, status: ExitStatus, owner: O
     let cut_off = give_children_away(process);
     let told = mark_ended(process, status, owner);
     hang_up(&cut_off);
-    let Some((parent, rules)) = told else { return };
+    let Some((parent, rules)) = told else {
+        if let Some(member) = FAMILY.get_if(id, |other| core::ptr::eq(&**other, process)) {
+            FAMILY.forget(&member);
+        }
+        return process.note_end();
+    };
     process.note_end();
     match rules.signal {
         Some(Signal::CHLD) => parent.signals.pollee.notify(Events::READABLE),

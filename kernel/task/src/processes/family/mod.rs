@@ -60,7 +60,8 @@ pub fn room_for_one() -> Result<()> {
     Ok(fallible::room_for_arc::<Member>()?)
 }
 
-/// Puts process 1 in, which has no parent and leads a group and a session.
+/// Puts a process in that no process made: process 1, or one of the kernel's agent. It has no parent
+/// and leads a group and a session.
 pub fn begin(process: Arc<Process>) {
     FAMILY.add((process.id(), process), None, None, Child::new(None));
 }

@@ -1,0 +1,135 @@
+//! What is to run.
+//!
+//! `flags[1] rows[2] columns[2] uid[4] gid[4]`, then the directory, the arguments and the environment, each
+//! `bytes[2]` and that many bytes; arguments and environment are blocks of strings, each `bytes[2]` and the
+//! string. Little endian.
+
+use alloc::vec::Vec;
+
+use crate::REQUEST_BYTES_MAX;
+
+/// A terminal's size.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    /// Lines.
+    pub rows: u16,
+    /// Characters in a line.
+    pub columns: u16,
+}
+
+/// A command.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Request<'a> {
+    /// The terminal that it gets; without one it gets pipes.
+    pub terminal: Option<Window>,
+    /// Whether there will be `Stdin`; else descriptor 0 is /dev/null.
+    pub has_input: bool,
+    /// Whether its output is nobody's: the channel ends as soon as it runs.
+    pub is_detached: bool,
+    /// Its user and group; those of process 1 at its start if there is none.
+    pub user: Option<(u32, u32)>,
+    /// Where it starts; where process 1 started if it is empty.
+    pub directory: &'a [u8],
+    /// The program, a path or a name to search in `PATH`, and its arguments.
+    pub arguments: Strings<'a>,
+    /// What is added to the environment of process 1, or takes the place of its variables.
+    pub environment: Strings<'a>,
+}
+
+const TERMINAL: u8 = 1 << 0;
+const INPUT: u8 = 1 << 1;
+const DETACHED: u8 = 1 << 2;
+const USER: u8 = 1 << 3;
+
+impl<'a> Request<'a> {
+    /// Reads a request; `None` if it is none, or names no program.
+    pub fn decode(bytes: &'a [u8]) -> Option<Self> {
+        let (&[flags, r0, r1, c0, c1], rest) = bytes.split_first_chunk()?;
+        let (&uid, rest) = rest.split_first_chunk()?;
+        let (&gid, rest) = rest.split_first_chunk()?;
+        let (directory, rest) = split_string(rest)?;
+        let (arguments, rest) = split_string(rest)?;
+        let (environment, rest) = split_string(rest)?;
+        let window = Window {
+            rows: u16::from_le_bytes([r0, r1]),
+            columns: u16::from_le_bytes([c0, c1]),
+        };
+        let has = |flag| flags & flag != 0;
+        let arguments = Strings::of_block(arguments)?;
+        arguments.clone().next().filter(|name| !name.is_empty())?;
+        rest.is_empty().then_some(Self {
+            terminal: has(TERMINAL).then_some(window),
+            has_input: has(INPUT),
+            is_detached: has(DETACHED),
+            user: has(USER).then_some((u32::from_le_bytes(uid), u32::from_le_bytes(gid))),
+            directory,
+            arguments,
+            environment: Strings::of_block(environment)?,
+        })
+    }
+
+    /// Writes a request; `None` if it is too long.
+    pub fn encode(&self) -> Option<Vec<u8>> {
+        let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+        let flags = flag(self.terminal.is_some(), TERMINAL)
+            | flag(self.has_input, INPUT)
+            | flag(self.is_detached, DETACHED)
+            | flag(self.user.is_some(), USER);
+        let window = self.terminal.unwrap_or_default();
+        let (uid, gid) = self.user.unwrap_or_default();
+        let mut bytes = Vec::from([flags]);
+        bytes.extend(window.rows.to_le_bytes());
+        bytes.extend(window.columns.to_le_bytes());
+        bytes.extend(uid.to_le_bytes());
+        bytes.extend(gid.to_le_bytes());
+        for part in [self.directory, self.arguments.0, self.environment.0] {
+            bytes.extend(u16::try_from(part.len()).ok()?.to_le_bytes());
+            bytes.extend(part);
+        }
+        (bytes.len() <= REQUEST_BYTES_MAX).then_some(bytes)
+    }
+}
+
+/// Strings, one after the other. Invariant: the bytes are a block of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Strings<'a>(&'a [u8]);
+
+impl<'a> Strings<'a> {
+    /// Those of a block; `None` if it is none. Strings have no NUL.
+    pub fn of_block(bytes: &'a [u8]) -> Option<Self> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (string, after) = split_string(rest)?;
+            if string.contains(&0) {
+                return None;
+            }
+            rest = after;
+        }
+        Some(Self(bytes))
+    }
+}
+
+impl<'a> Iterator for Strings<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let (string, rest) = split_string(self.0)?;
+        self.0 = rest;
+        Some(string)
+    }
+}
+
+/// A block of these strings; `None` if one of them is too long.
+pub fn block<'s>(strings: impl IntoIterator<Item = &'s [u8]>) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    for string in strings {
+        bytes.extend(u16::try_from(string.len()).ok()?.to_le_bytes());
+        bytes.extend(string);
+    }
+    Some(bytes)
+}
+
+fn split_string(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (&len, rest) = bytes.split_first_chunk()?;
+    rest.split_at_checked(usize::from(u16::from_le_bytes(len)))
+}
