@@ -126,6 +126,12 @@ pub enum Failure {
         /// The name.
         name: String,
     },
+    /// A machine that runs cannot be removed.
+    #[error("The machine {name} runs: `sietch stop {name}` first, or `sietch rm -f {name}`.")]
+    StillRuns {
+        /// Its name.
+        name: String,
+    },
     /// A machine that nobody can enter.
     #[error(
         "The machine {name} takes no commands: it has no agent, or its `sietch run` has ended."

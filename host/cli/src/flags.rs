@@ -11,6 +11,7 @@ use qemu::{Forward, Protocol};
 mod disk;
 mod exec;
 mod ip;
+mod lifecycle;
 mod root;
 mod size;
 mod user;
@@ -20,6 +21,7 @@ mod volume_name;
 pub use disk::DiskFlag;
 pub use exec::{ExecFlags, KillFlags};
 pub use ip::Ip;
+pub use lifecycle::{LogsFlags, MachinesFlags, PortFlags, PsFlags, RmFlags};
 pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
 pub(crate) use size::told;
@@ -44,7 +46,7 @@ pub enum Command {
     /// Write kernel and image for another virtual machine monitor, an image that a PC boots, or a container image
     Build(Box<BuildFlags>),
     /// List the machines that run
-    Ps,
+    Ps(PsFlags),
     /// Show what a machine's program wrote
     Logs(LogsFlags),
     /// Run a command in a machine that runs
@@ -53,6 +55,16 @@ pub enum Command {
     Kill(KillFlags),
     /// End machines
     Stop(StopFlags),
+    /// End machines and start them again, in the background
+    Restart(StopFlags),
+    /// Wait until machines have ended, and print their exit statuses
+    Wait(MachinesFlags),
+    /// Remove what is kept of machines that have ended
+    Rm(RmFlags),
+    /// Print all that is known of machines, as JSON
+    Inspect(MachinesFlags),
+    /// Print which ports of the host lead into a machine
+    Port(PortFlags),
     /// Draw what a machine's CPUs do, or what its threads wait for
     Profile(ProfileFlags),
     /// Show who wakes a machine's threads, and how long they slept, while it happens
@@ -160,6 +172,9 @@ pub struct RunFlags {
     /// Run in the background
     #[arg(short = 'd', long)]
     pub detach: bool,
+    /// Keep nothing of the machine when it has ended, not even its log
+    #[arg(long)]
+    pub rm: bool,
     /// Mount a volume by its name (`sietch volume`; made if it is not there), or a folder of the host by its path
     #[arg(
         short = 'v',
@@ -280,16 +295,6 @@ pub enum ImageFormat {
     Iso,
     /// A disk that boots by BIOS and UEFI
     Raw,
-}
-
-/// `sietch logs`.
-#[derive(Debug, Args)]
-pub struct LogsFlags {
-    /// Keep on until the machine ends
-    #[arg(short = 'f', long)]
-    pub follow: bool,
-    /// The machine
-    pub name: String,
 }
 
 /// `sietch stop`.

@@ -8,12 +8,17 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 
+/// How long a session may take to end with its machine.
+const SESSION_PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(20);
 /// The file with the number of the process that starts a machine.
 const OWNER: &str = "owner";
 
@@ -39,6 +44,51 @@ pub struct Settings {
     pub memory_mib: u32,
     /// Start, in seconds since the epoch.
     pub started_s: u64,
+    /// The arguments of its `sietch`, and where that was called.
+    #[serde(default)]
+    pub arguments: Vec<String>,
+    /// See [`Settings::arguments`].
+    #[serde(default)]
+    pub directory: PathBuf,
+    /// How it ended, once it has and its session could say it.
+    #[serde(default)]
+    pub ended: Option<Ended>,
+}
+
+/// The end of a machine.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub struct Ended {
+    /// The exit status of its `sietch run`.
+    pub status: u8,
+    /// When, in seconds since the epoch.
+    pub at_s: u64,
+}
+
+/// The status of a machine whose session was killed with it, as a shell has it.
+const STATUS_KILLED: u8 = 137;
+
+impl Settings {
+    /// Whether it runs, or its session has still to say how it ended.
+    pub fn is_served(&self) -> bool {
+        let runs = || is_qemu(self.qemu_pid) || is_called(self.session_pid, "sietch");
+        self.ended.is_none() && runs()
+    }
+
+    /// The exit status of one that has ended.
+    pub fn status(&self) -> u8 {
+        self.ended.map_or(STATUS_KILLED, |ended| ended.status)
+    }
+}
+
+/// Kills a machine that runs.
+pub fn kill(settings: &Settings) {
+    let pid = i32::try_from(settings.qemu_pid)
+        .ok()
+        .and_then(Pid::from_raw);
+    if let Some(pid) = pid.filter(|_| is_qemu(settings.qemu_pid)) {
+        // It may end by itself right now, which is as good.
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// The folder of one machine.
@@ -138,6 +188,33 @@ impl Folder {
             .filter(|settings| is_qemu(settings.qemu_pid))
     }
 
+    /// The machine of this process has ended with that status.
+    pub fn note_end(&self, status: u8) -> Result<(), Failure> {
+        let at_s = now_s();
+        let ended = Some(Ended { status, at_s });
+        // The next machine of that name may have the folder already.
+        let settings = self.settings();
+        match settings.filter(|settings| settings.session_pid == std::process::id()) {
+            Some(settings) => self.write_settings(&Settings { ended, ..settings }),
+            None => Ok(()),
+        }
+    }
+
+    /// Waits until the session of a machine that has ended, or is about to, has said how; not for ever, as it may have
+    /// output that nobody reads.
+    pub fn wait_for_session(&self) {
+        let deadline = Instant::now() + SESSION_PATIENCE;
+        let is_served = || self.settings().is_some_and(|settings| settings.is_served());
+        while is_served() && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
+    }
+
+    /// Removes all that is kept of a machine that has ended.
+    pub fn remove(&self) -> Result<(), Failure> {
+        fs::remove_dir_all(&self.0).map_err(Failure::file(&self.0))
+    }
+
     /// Writes the settings; from now on the machine is listed.
     pub fn write_settings(&self, settings: &Settings) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(settings).unwrap_or_default();
@@ -152,12 +229,19 @@ impl Folder {
 
 /// The machines that run, by name.
 pub fn running() -> Vec<Settings> {
+    let mut machines = all();
+    machines.retain(|settings| is_qemu(settings.qemu_pid));
+    machines
+}
+
+/// All machines of which something is kept, by name.
+pub fn all() -> Vec<Settings> {
     let listing = fs::read_dir(base()).into_iter().flatten().flatten();
-    let mut running: Vec<_> = listing
-        .filter_map(|entry| Folder(entry.path()).running())
+    let mut machines: Vec<_> = listing
+        .filter_map(|entry| Folder(entry.path()).settings())
         .collect();
-    running.sort_by(|a, b| a.name.cmp(&b.name));
-    running
+    machines.sort_by(|a, b| a.name.cmp(&b.name));
+    machines
 }
 
 /// Seconds since the epoch.
@@ -178,5 +262,9 @@ fn base() -> PathBuf {
 
 /// Whether the process is there and still the QEMU that we started: numbers are reused.
 fn is_qemu(pid: u32) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.starts_with("qemu"))
+    is_called(pid, "qemu")
+}
+
+fn is_called(pid: u32, name: &str) -> bool {
+    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.starts_with(name))
 }

@@ -62,6 +62,7 @@ mod iommu;
 mod ipv6;
 mod java;
 mod kvm;
+mod lifecycle;
 mod link_checks;
 mod link_counts;
 mod link_cpus;
@@ -291,6 +292,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::One, mounts::TESTS)),
         ours(setup, streams::TESTS),
         ours(setup, entered::TESTS),
+        ours(setup, once(setup, Cpus::One, lifecycle::TESTS)),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),

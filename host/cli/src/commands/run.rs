@@ -1,19 +1,16 @@
 //! `sietch run`: packs a program and runs it in a machine.
 //!
-//! With `-d` the command starts itself again without a terminal, under the name that
-//! the environment variable [`DETACHED`] holds, waits until that machine is listed,
-//! and leaves. So there is one way to serve a machine, not two.
+//! With `-d` the command starts itself again without a terminal ([`background`]), waits until that machine is
+//! listed, and leaves. So there is one way to serve a machine, not two.
 
 use std::env;
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::mem;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::path::Path;
 
 use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 
+use super::background;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, RunFlags};
 use crate::kernel_file;
@@ -27,13 +24,9 @@ use crate::stdio::{Console, Stdio as ProgramStdio};
 use crate::terminal::{self, RawTerminal};
 use crate::volumes::{self, Attached};
 
-/// Set for the process behind a detached machine, to the machine's name.
-const DETACHED: &str = "SIETCH_DETACHED";
-const POLL: Duration = Duration::from_millis(20);
-
 /// Runs the command.
 pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
-    let detached = env::var(DETACHED).ok();
+    let detached = background::name();
     if flags.detach && detached.is_none() && !flags.dry_run {
         return detach(flags);
     }
@@ -78,6 +71,7 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     let recorder = recorder(flags, &name, &machine);
     let (report, complaints) = session.serve()?;
     drop(raw);
+    folder.note_end(report.status())?;
     if let Some(recorder) = recorder {
         recorder.finish();
     }
@@ -89,6 +83,9 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     }
     for sentence in report.sentences(&plan.name, &machine.kernel) {
         eprintln!("sietch: {sentence}");
+    }
+    if flags.rm {
+        folder.remove()?;
     }
     Ok(report.status())
 }
@@ -207,6 +204,9 @@ fn settings(
         volumes: volumes.paths(),
         memory_mib: machine.memory_mib,
         started_s: state::now_s(),
+        arguments: env::args().skip(1).collect(),
+        directory: env::current_dir().unwrap_or_default(),
+        ended: None,
     }
 }
 
@@ -228,33 +228,10 @@ fn machine_name(flags: &RunFlags) -> Result<String, Failure> {
 fn detach(flags: &RunFlags) -> Result<u8, Failure> {
     let program = machine_name(flags)?;
     let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;
-    let log = folder.console_log();
-    let words = OpenOptions::new().create(true).append(true).open(&log);
-    let words = words.map_err(Failure::file(&log))?;
-    let this = env::current_exe().map_err(Failure::file("sietch"))?;
-    let mut child = Command::new(this)
-        .args(env::args_os().skip(1))
-        .env(DETACHED, &name)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(words)
-        .process_group(0)
-        .spawn()
-        .map_err(Failure::Lost)?;
-    loop {
-        if folder.settings().is_some() {
-            println!("{name}");
-            return Ok(0);
-        }
-        if child.try_wait().map_err(Failure::Lost)?.is_some() {
-            let reason = fs::read_to_string(&log).unwrap_or_default();
-            return Err(Failure::DidNotStart {
-                name,
-                reason: reason.trim().into(),
-            });
-        }
-        thread::sleep(POLL);
-    }
+    let arguments: Vec<_> = env::args_os().skip(1).collect();
+    background::start(&name, &folder, &arguments, Path::new("."))?;
+    println!("{name}");
+    Ok(0)
 }
 
 #[cfg(test)]

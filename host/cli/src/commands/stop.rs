@@ -6,11 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use qemu::TERMINATE;
-use rustix::process::{Pid, Signal, kill_process};
 
 use crate::failure::Failure;
 use crate::flags::StopFlags;
-use crate::state::Folder;
+use crate::state::{Folder, kill};
 
 const POLL: Duration = Duration::from_millis(20);
 
@@ -23,7 +22,8 @@ pub fn stop(flags: &StopFlags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn stop_one(name: &str, patience: Duration) -> Result<(), Failure> {
+/// Asks one to end; after `patience` it is ended.
+pub(super) fn stop_one(name: &str, patience: Duration) -> Result<(), Failure> {
     let folder = Folder::of(name);
     let settings = folder
         .running()
@@ -36,14 +36,12 @@ fn stop_one(name: &str, patience: Duration) -> Result<(), Failure> {
         } else {
             Duration::ZERO
         };
-    while folder.running().is_some() {
-        if Instant::now() >= deadline
-            && let Some(pid) = i32::try_from(settings.qemu_pid)
-                .ok()
-                .and_then(Pid::from_raw)
-        {
-            // It may end by itself right now, which is as good.
-            let _ = kill_process(pid, Signal::KILL);
+    while folder
+        .settings()
+        .is_some_and(|settings| settings.is_served())
+    {
+        if Instant::now() >= deadline {
+            kill(&settings);
         }
         thread::sleep(POLL);
     }

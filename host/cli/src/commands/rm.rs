@@ -1,0 +1,29 @@
+//! `sietch rm`: removes what is kept of machines that have ended.
+
+use crate::failure::Failure;
+use crate::flags::RmFlags;
+use crate::state::{Folder, kill};
+
+/// Runs the command.
+pub fn rm(flags: &RmFlags) -> Result<u8, Failure> {
+    for name in &flags.names {
+        rm_one(name, flags.force)?;
+        println!("{name}");
+    }
+    Ok(0)
+}
+
+fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
+    let folder = Folder::of(name);
+    let Some(settings) = folder.settings() else {
+        return Err(Failure::NoSuchMachine { name: name.into() });
+    };
+    if settings.is_served() {
+        if !force {
+            return Err(Failure::StillRuns { name: name.into() });
+        }
+        kill(&settings);
+        folder.wait_for_session();
+    }
+    folder.remove()
+}
