@@ -13,7 +13,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
-use ureq::{Agent, Body};
+use ureq::{Agent, Body, Proxy};
 
 use self::challenge::Challenge;
 use self::credentials::Credentials;
@@ -45,7 +45,13 @@ struct Token {
 
 pub(super) fn open(remote: &Remote) -> Registry {
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
+    // A proxy has another loopback than we.
+    let proxy = match is_loopback(&remote.host) {
+        true => None,
+        false => Proxy::try_from_env(),
+    };
     let config = Agent::config_builder()
+        .proxy(proxy)
         .http_status_as_error(false)
         .timeout_resolve(Some(PATIENCE))
         .timeout_connect(Some(PATIENCE))
