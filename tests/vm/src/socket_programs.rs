@@ -61,7 +61,7 @@ const ON_LOOPBACK: &[&str] = &[
 const SEEN_ON_LOOPBACK: &[Difference] = &[];
 
 /// Whose sockets are on its stack. Not those that are all about what the stack has not (`docs/bypass.md`, "Not here"):
-/// net_queues (/proc/net), net_zerocopy, socket_devices, socket_filters, udp_cork, udp_errors; nor
+/// net_queues (/proc/net), net_zerocopy, socket_devices, socket_filters, udp_cork; nor
 /// user_copies, which passes bad pointers.
 const ON_THE_LINK: &[&str] = &[
     "blocked_sockets",
@@ -82,6 +82,7 @@ const ON_THE_LINK: &[&str] = &[
     "socket_buffers",
     "socket_edges",
     "tcp_options",
+    "udp_errors",
     "udp_sizes",
 ];
 /// As above.

@@ -10,6 +10,7 @@ use bitflags::bitflags;
 use inet::{Endpoint, SendOptions};
 
 use crate::errno::{Errno, Result};
+use crate::failure::ExtendedError;
 
 /// Bytes of a `struct cmsghdr`.
 const HEADER_BYTES: usize = 16;
@@ -114,6 +115,22 @@ impl Messages {
         all
     }
 
+    /// The same of a datagram that did not arrive: of the message that told of it, and why.
+    pub fn of_failure(
+        (heard, error): (&Heard, &ExtendedError),
+        wanted: Wanted,
+        interface: u32,
+        room: usize,
+    ) -> Self {
+        let wanted = match error.is_from_network {
+            true => wanted,
+            false => Wanted::empty(),
+        };
+        let mut all = Self::of(heard, wanted, interface, room);
+        all.push((libc::IPPROTO_IP, libc::IP_RECVERR), &error.bytes);
+        all
+    }
+
     /// Adds a message, cut where the room ends.
     fn push(&mut self, (level, kind): (i32, i32), data: &[u8]) {
         let left = self.room - self.bytes.len();
@@ -134,7 +151,7 @@ impl Messages {
 }
 
 /// `struct sockaddr_in`.
-fn socket_name(host: Ipv4Addr, port: u16) -> [u8; 16] {
+pub(crate) fn socket_name(host: Ipv4Addr, port: u16) -> [u8; 16] {
     let mut name = [0; 16];
     name[..2].copy_from_slice(&(libc::AF_INET as u16).to_ne_bytes());
     name[2..4].copy_from_slice(&port.to_be_bytes());

@@ -1,16 +1,14 @@
 //! Datagrams in and out.
 
 use epoll::Events;
-use inet::{Datagram, SendOptions};
+use inet::{Datagram, Endpoint, Failure, SendOptions};
 
 use crate::ancillary::Heard;
-use crate::errno::{Errno, Result};
+use crate::errno::Result;
+use crate::failure::ExtendedError;
 use crate::host::{Host, Link};
 use crate::open::Open;
 use crate::pieces::{Gather, Scatter};
-
-/// Bytes of the largest datagram.
-const DATAGRAM_BYTES_MAX: usize = 65_507;
 
 impl<L: Link> Host<L> {
     /// Takes the next datagram; bytes that do not fit are lost.
@@ -32,6 +30,24 @@ impl<L: Link> Host<L> {
         Ok(deliver(seen?, to))
     }
 
+    /// Takes the next datagram that did not arrive (MSG_ERRQUEUE): the start of its bytes, whom it was for in its sender's place,
+    /// and why.
+    ///
+    /// Errors: `AGAIN` if there is none.
+    pub fn take_failure(
+        &mut self,
+        open: &Open,
+        to: &mut Scatter<'_, '_>,
+    ) -> Result<(Heard, ExtendedError)> {
+        self.check_link()?;
+        let (stack, world) = self.parts();
+        let failure = stack.take_failure(world, open.id());
+        self.refresh(open);
+        let failure = failure?;
+        to.put(&failure.payload);
+        Ok((heard_of(&failure), ExtendedError::of(&failure)))
+    }
+
     /// Sends all bytes as one datagram, or as several of a size, to the socket's peer if nobody is named.
     pub fn put_datagram(
         &mut self,
@@ -41,9 +57,6 @@ impl<L: Link> Host<L> {
     ) -> Result<()> {
         self.check_link()?;
         let len = from.left();
-        if len > DATAGRAM_BYTES_MAX {
-            return Err(Errno::TOO_LONG);
-        }
         let (stack, world) = self.parts();
         let sent = stack.send_to(world, open.id(), own, len, &mut |space| from.take(space));
         // One that was refused has left it without a name.
@@ -53,6 +66,19 @@ impl<L: Link> Host<L> {
         self.refresh(open);
         self.after_sending();
         Ok(sent.map(drop)?)
+    }
+}
+
+/// What the headers of the message said that told of it.
+fn heard_of(failure: &Failure) -> Heard {
+    let message = failure.message;
+    Heard {
+        from: failure.to,
+        to: message.map_or(Endpoint::ANY, |message| Endpoint::new(message.to, 0)),
+        len: failure.payload.len(),
+        hop_limit: message.map_or(0, |message| message.hop_limit),
+        tos: message.map_or(0, |message| message.tos),
+        drops: 0,
     }
 }
 

@@ -30,7 +30,7 @@
 //! - `Open::ready` is what the stack says, whenever no call is under way.
 //!
 //! # Not here
-//! Raw sockets, IPv6, urgent data, queued errors; who is told of an interrupted wait.
+//! Raw sockets, IPv6, urgent data; who is told of an interrupted wait.
 #![forbid(unsafe_code)]
 
 mod ancillary;
@@ -40,6 +40,7 @@ mod datagrams;
 mod encoding;
 mod errno;
 mod events;
+mod failure;
 mod host;
 mod inherit;
 mod inherited_sockets;
@@ -61,6 +62,7 @@ pub use ancillary::{Heard, Messages, Wanted, own_of};
 pub use checkpoint::{Numbered, Portable, Restored, WaitingDatagram};
 pub use epoll::{Event, Events, Trigger, Watch};
 pub use errno::{Errno, Result};
+pub use failure::ExtendedError;
 pub use host::{Host, Link};
 pub use inet::stack_table::StackTable;
 pub use inet::{Endpoint, SendOptions, Shutdown, State, TcpSnapshot, Transport};

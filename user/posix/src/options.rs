@@ -192,6 +192,7 @@ fn value_of(options: &Options, level: i32, name: i32) -> Option<OptionBytes> {
         (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl.into(),
         (libc::IPPROTO_IP, libc::IP_MINTTL) => options.min_ttl.into(),
+        (libc::IPPROTO_IP, libc::IP_RECVERR) => options.queue_failures_v4.into(),
         (libc::IPPROTO_UDP, UDP_SEGMENT) => options.segment_bytes.into(),
         (libc::IPPROTO_TCP, libc::TCP_WINDOW_CLAMP) => options.window_clamp,
         (libc::IPPROTO_TCP, libc::TCP_NODELAY) => options.no_delay.into(),
@@ -257,6 +258,7 @@ fn change(options: &mut Options, which: (i32, i32), number: i32, second: i32) {
         (libc::IPPROTO_IP, libc::IP_TOS) => options.tos = number as u8,
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl = number as u8,
         (libc::IPPROTO_IP, libc::IP_MINTTL) => options.min_ttl = number as u8,
+        (libc::IPPROTO_IP, libc::IP_RECVERR) => options.queue_failures_v4 = is_on,
         (libc::IPPROTO_IP, libc::IP_MTU_DISCOVER) => {
             if let Some(discovery) = PATH_DISCOVERIES.get(count as usize) {
                 options.path_discovery = *discovery;

@@ -22,7 +22,10 @@ pub fn told(number: c_int, received: &Received, room: usize) -> Option<Messages>
         true => interface(),
         false => 0,
     };
-    Some(Messages::of(heard, wanted, interface, room))
+    Some(match &received.failure {
+        None => Messages::of(heard, wanted, interface, room),
+        Some(why) => Messages::of_failure((heard, why), wanted, interface, room),
+    })
 }
 
 /// What the socket's receiver wants, noted for the next time; `None` if the number is no socket's any more.

@@ -6,7 +6,8 @@ use std::net::IpAddr;
 use std::ptr;
 
 use posix::{
-    Direction, Errno, Events, Gather, Heard, Open, Result, Scatter, SendOptions, Transport, Wanted,
+    Direction, Errno, Events, ExtendedError, Gather, Heard, Open, Result, Scatter, SendOptions,
+    Transport, Wanted,
 };
 
 use crate::next;
@@ -22,8 +23,10 @@ pub struct Received {
     pub heard: Option<Heard>,
     /// What else its receiver wants to be told; `None` if the kernel has to be asked.
     pub wanted: Option<Wanted>,
-    /// MSG_TRUNC, if not all of it fitted.
+    /// MSG_TRUNC, if not all of it fitted; MSG_ERRQUEUE of one that did not arrive.
     pub flags: c_int,
+    /// Why it did not.
+    pub failure: Option<ExtendedError>,
 }
 
 impl Received {
@@ -33,6 +36,7 @@ impl Received {
             heard: None,
             wanted: None,
             flags: 0,
+            failure: None,
         }
     }
 }
@@ -74,7 +78,7 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
         return Err(Errno::INVALID);
     }
     if flags & libc::MSG_ERRQUEUE != 0 {
-        return Err(Errno::AGAIN);
+        return receive_failure(number, pieces);
     }
     let (mut to, mut wanted) = (Scatter::new(pieces), None);
     let way = Way::of(Direction::Receive, flags);
@@ -114,11 +118,36 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
             heard: Some(heard),
             wanted,
             flags: if heard.len > done { libc::MSG_TRUNC } else { 0 },
+            failure: None,
         }),
         // The error is for the next call.
         Err(_) if done != 0 => Ok(Received::stream(done)),
         Err(error) => Err(error),
     }
+}
+
+/// The next datagram that did not arrive; nobody waits for one.
+#[cold]
+fn receive_failure(number: c_int, pieces: &mut [IoSliceMut<'_>]) -> Result<Received> {
+    let mut to = Scatter::new(pieces);
+    let mut wanted = None;
+    let way = Way::of(Direction::Receive, libc::MSG_DONTWAIT);
+    let (heard, failure) = patiently(number, way, |host, open| match open.transport() {
+        Transport::Tcp => Err(Errno::AGAIN),
+        Transport::Udp => {
+            wanted = open.wanted();
+            host.take_failure(open, &mut to)
+        }
+    })?;
+    let done = to.done();
+    let cut = if heard.len > done { libc::MSG_TRUNC } else { 0 };
+    Ok(Received {
+        count: done,
+        heard: Some(heard),
+        wanted,
+        flags: libc::MSG_ERRQUEUE | cut,
+        failure: Some(failure),
+    })
 }
 
 /// Sends; `None` if the socket has become the kernel's for this peer. Inlined as [`receive`] is.
