@@ -3,8 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::agent::client::ExecRefused;
 use crate::pack::PackError;
+use crate::refused::ExecRefused;
 
 /// Exit status when the command itself fails, as docker has it.
 const OWN_FAILURE: u8 = 125;

@@ -23,6 +23,7 @@ pub mod oci;
 pub mod pack;
 mod preload;
 pub mod profile;
+mod refused;
 mod room;
 pub mod session;
 pub mod state;

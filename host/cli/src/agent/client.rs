@@ -13,6 +13,7 @@ use signal_hook::iterator::Signals;
 use super::{next_frame, socket};
 use crate::failure::Failure;
 use crate::flags::ExecFlags;
+use crate::refused::ExecRefused;
 use crate::state::Folder;
 use crate::stdio::{duplicate, window_of};
 
@@ -20,58 +21,6 @@ use crate::stdio::{duplicate, window_of};
 const STATUS_MACHINE_ENDED: u8 = 137;
 /// A client has one command; the session gives it the channel.
 const CHANNEL: u16 = 1;
-
-/// Why a command does not start: a sentence.
-#[derive(Debug, thiserror::Error)]
-#[error("{}", self.sentence())]
-pub struct ExecRefused {
-    machine: String,
-    program: String,
-    directory: String,
-    reason: Refusal,
-}
-
-impl ExecRefused {
-    /// The exit status, as docker has it.
-    pub fn status(&self) -> u8 {
-        self.reason.status()
-    }
-
-    fn sentence(&self) -> String {
-        let Self {
-            machine,
-            program,
-            directory,
-            ..
-        } = self;
-        match self.reason {
-            Refusal::NoProgram => format!(
-                "The machine {machine} has no program {program}: a packed image has only what its program needs, so start it with `sietch run --add HOST:GUEST`."
-            ),
-            Refusal::NotExecutable => {
-                format!("{program} cannot be executed in the machine {machine}.")
-            }
-            Refusal::NoDirectory => {
-                format!(
-                    "The machine {machine} has no folder {directory}: correct the path after -w."
-                )
-            }
-            Refusal::OutOfMemory => format!(
-                "The machine {machine} has not enough memory to start {program}: start it with a larger -m."
-            ),
-            Refusal::TooMany => format!(
-                "The machine {machine} runs as many commands as it can ({} at once): wait until one has ended.",
-                agent::CHANNELS_MAX
-            ),
-            Refusal::ArgumentsTooLong => {
-                format!("The arguments of {program} are too long.")
-            }
-            Refusal::BadRequest | Refusal::Other => {
-                format!("The machine {machine} did not start {program}.")
-            }
-        }
-    }
-}
 
 /// Bytes of input that the command still takes.
 #[derive(Default)]
