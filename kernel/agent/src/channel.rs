@@ -12,7 +12,7 @@ use tty::Master;
 use vfs::file::poll::Watched;
 use vfs::file::{FileRef, OpenFile, StatusFlags};
 
-use crate::launch::{self, Launch};
+use crate::launch::{self, Launch, Outcome};
 use crate::port::Port;
 use crate::stdio::{self, Output};
 
@@ -45,6 +45,10 @@ pub(crate) struct Channel {
     credit: u32,
     /// Nobody listens any more: output is dropped.
     is_closed: bool,
+    /// What the last look saw of the end, and of the start. Only what it did not see is waited for: between a look
+    /// and the wait both may come.
+    has_seen_end: bool,
+    has_seen_launch: bool,
 }
 
 /// What a look at a channel came to.
@@ -80,6 +84,8 @@ impl Channel {
             outputs: ours.outputs,
             credit: WINDOW_BYTES,
             is_closed: false,
+            has_seen_end: false,
+            has_seen_launch: false,
         })
     }
 
@@ -150,6 +156,9 @@ impl Channel {
     /// Moves what can be moved.
     pub(crate) fn step(&mut self, port: &mut Port, scratch: &mut [u8]) -> Step {
         let ended = self.process.ended_with();
+        let outcome = self.launch.outcome();
+        self.has_seen_end = ended.is_some();
+        self.has_seen_launch = outcome.is_some();
         let mut has_moved = self.feed();
         has_moved |= self.give_credit(port);
         let mut is_dry = true;
@@ -163,7 +172,7 @@ impl Channel {
                 Step::Over => {}
             }
         }
-        match self.last_word(ended) {
+        match self.last_word(outcome, ended) {
             Some(message) if is_dry && port.has_room() => {
                 port.send(self.number, message);
                 Step::Over
@@ -251,8 +260,12 @@ impl Channel {
     }
 
     /// How the channel ends, if it does.
-    fn last_word(&self, ended: Option<ExitStatus>) -> Option<Message<'static>> {
-        match (self.launch.outcome(), ended) {
+    fn last_word(
+        &self,
+        outcome: Option<Outcome>,
+        ended: Option<ExitStatus>,
+    ) -> Option<Message<'static>> {
+        match (outcome, ended) {
             (Some(Err(reason)), Some(_)) => Some(Message::Refused(reason)),
             (Some(Ok(())), _) if self.is_detached => Some(Message::Exit(0)),
             (_, Some(ExitStatus::Exited(status))) => Some(Message::Exit(status)),
@@ -280,10 +293,10 @@ impl Channel {
             let outputs = self.outputs.iter().flatten();
             outputs.for_each(|open| watch(open, Events::READABLE));
         }
-        if !self.process.has_ended() {
+        if !self.has_seen_end {
             watch(&self.ended, Events::READABLE);
         }
-        if self.is_detached && self.launch.outcome().is_none() {
+        if self.is_detached && !self.has_seen_launch {
             watch(&self.launched, Events::READABLE);
         }
     }

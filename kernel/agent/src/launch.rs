@@ -26,10 +26,13 @@ use crate::stdio::ProgramSide;
 static LAUNCHES: Spin<[Option<Arc<Launch>>; CHANNELS_MAX as usize + 1]> =
     Spin::new([const { None }; CHANNELS_MAX as usize + 1]);
 
+/// Whether the program runs.
+pub(crate) type Outcome = core::result::Result<(), Refusal>;
+
 /// What one process is to do, and what became of it. As a file it is readable once that is known.
 pub(crate) struct Launch {
     work: Spin<Option<Work>>,
-    outcome: Spin<Option<core::result::Result<(), Refusal>>>,
+    outcome: Spin<Option<Outcome>>,
     pollee: Pollee,
 }
 
@@ -143,13 +146,13 @@ fn become_program(channel: usize) -> Option<UserRegs> {
 }
 
 impl Launch {
-    fn tell(&self, outcome: core::result::Result<(), Refusal>) {
+    fn tell(&self, outcome: Outcome) {
         *self.outcome.lock() = Some(outcome);
         self.pollee.notify(Events::READABLE);
     }
 
     /// Whether the program runs, once that is decided.
-    pub(crate) fn outcome(&self) -> Option<core::result::Result<(), Refusal>> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         *self.outcome.lock()
     }
 }
