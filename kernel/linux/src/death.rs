@@ -1,5 +1,7 @@
 //! The end of the machine: with process 1, or when the host asks.
 
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+
 use linux_abi::errno::Errno;
 use linux_abi::missing;
 use linux_task::fatal;
@@ -8,6 +10,8 @@ use task::{self, ExitStatus, Process, family};
 
 /// The host's request to end the program, as `SIGTERM` asks for it.
 const TERMINATE: u8 = b'T';
+/// The host has made it, and process 1 does not know yet.
+static IS_ASKED: AtomicBool = AtomicBool::new(false);
 
 /// Connects the end of process 1 with the end of the machine, and the host's request with
 /// process 1; once at boot.
@@ -20,8 +24,16 @@ fn obey(request: u8) {
     if perf::profile::obey(request) {
         return;
     }
-    if request == TERMINATE
-        && let Some(init) = family::find(family::INIT)
+    if request == TERMINATE {
+        IS_ASKED.store(true, SeqCst);
+        tell_init();
+    }
+}
+
+/// Sends process 1 what the host has asked for. Before there is one that waits: whoever starts it calls this.
+pub fn tell_init() {
+    if let Some(init) = family::find(family::INIT)
+        && IS_ASKED.swap(false, SeqCst)
     {
         // The queue cannot be full for a signal that is not queued.
         let _ = signal::send_to_process(&init, Info::kernel(Signal::TERM));

@@ -16,7 +16,7 @@ use vfs::file::StatusFlags;
 use vfs::{self, FileSystem, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
 
 use crate::root::{self, Root};
-use crate::{links, strace};
+use crate::{death, links, strace};
 use linux_abi::errno::Errno;
 use linux_task::start::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, become_user, find_program};
 use linux_task::{exec, leave};
@@ -87,6 +87,7 @@ pub fn start_init(first: First) -> Result<()> {
     if first.is_traced {
         strace::enable(&thread);
     }
+    death::tell_init();
     sched::launch(thread.sched.clone(), thread);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use base::CpuId;
 
-use crate::sync::Once;
+use crate::sync::{Once, Spin};
 use crate::uart::Uart;
 use crate::{irq, log};
 
@@ -12,9 +12,14 @@ const COM2_INTERRUPT: u8 = 3;
 /// Said once at boot: an interrupt's handler has no argument.
 static ON_REQUEST: Once<fn(u8)> = Once::new();
 
-/// Says what to call, with interrupts closed, for each request of the host's. Once.
+/// The request that came before the port was set up.
+pub(crate) static EARLY: Spin<Option<u8>> = Spin::new(None);
+
+/// Says what to call, with interrupts closed but for what came early, for each request of the host's. Once.
 pub fn on_request(handler: fn(u8)) {
     ON_REQUEST.call_once(|| handler);
+    let early = EARLY.lock().take();
+    early.into_iter().for_each(handler);
     if !log::has_own_port() {
         return;
     }

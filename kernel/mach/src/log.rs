@@ -5,6 +5,7 @@
 
 use core::fmt::{self, Write};
 
+use crate::host;
 use crate::sync::{Once, Spin};
 use crate::uart::Uart;
 
@@ -14,13 +15,10 @@ static LINES: Spin<()> = Spin::new(());
 static PORT: Once<Uart> = Once::new();
 
 pub(crate) fn init() {
-    PORT.call_once(|| {
-        if Uart::COM2.init() {
-            Uart::COM2
-        } else {
-            Uart::COM1
-        }
-    });
+    let early = Uart::COM2.hold();
+    let has_own = Uart::COM2.init();
+    *host::EARLY.lock() = early.filter(|_| has_own);
+    PORT.call_once(|| if has_own { Uart::COM2 } else { Uart::COM1 });
 }
 
 /// Whether the host has a port of its own, and may so send requests.

@@ -14,6 +14,10 @@ pub const TESTS: &[Test] = &[
         by_name,
     ),
     ("of a machine with --rm nothing is kept", nothing_kept),
+    (
+        "a machine that is stopped before its program starts ends at once",
+        stopped_at_once,
+    ),
 ];
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -45,7 +49,8 @@ fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
 
 fn wait_for_words(name: &str) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
-    while !said(sietch().args(["logs", name]), 0)?.contains("two") {
+    let is_said = |log: &str| log.lines().any(|line| line.trim() == "two");
+    while !is_said(&said(sietch().args(["logs", name]), 0)?) {
         if Instant::now() > deadline {
             return Err("its program says nothing".into());
         }
@@ -104,4 +109,13 @@ fn nothing_kept(setup: &Setup) -> Result<(), String> {
         false => Ok(()),
         true => Err("its folder is there".into()),
     }
+}
+
+fn stopped_at_once(setup: &Setup) -> Result<(), String> {
+    let name = "stopped-at-once";
+    start(setup, &["--name", name], "sleep 1000")?;
+    expect(&["stop", name], 0, &[name])?;
+    // As SIGTERM ends a program, not as a machine that did not hear.
+    expect(&["wait", name], 0, &["143\n"])?;
+    expect(&["rm", name], 0, &[name])
 }
