@@ -1,48 +1,17 @@
 //! Container images as a user meets them: what is wrong with one is a sentence with the way out.
 
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
-use std::process::{Command, Output};
+mod scene;
 
-/// A folder for one test, removed afterwards, which holds a user's images.
-struct Scene(PathBuf);
+use scene::Scene;
 
 impl Scene {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("sietch-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder for the test");
-        fs::write(path.join("kernel"), "").expect("a kernel's place");
-        let qemu = path.join("qemu");
-        fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 10.0.2\n").expect("a script");
-        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).expect("made executable");
-        Self(path)
-    }
-
-    fn output(&self, args: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_sietch"))
-            .args(args)
-            .env("XDG_RUNTIME_DIR", &self.0)
-            .env("XDG_DATA_HOME", &self.0)
-            .env("SIETCH_KERNEL", self.0.join("kernel"))
-            .env("SIETCH_QEMU", self.0.join("qemu"))
-            .output()
-            .expect("sietch starts")
-    }
-
     /// Its only line on standard error.
     fn complaint(&self, args: &[&str], status: i32) -> String {
-        let output = self.output(args);
+        let output = self.sietch(args).output().expect("sietch starts");
         let said = String::from_utf8(output.stderr).expect("text");
         assert_eq!(output.status.code(), Some(status), "{args:?}: {said}");
         assert_eq!(said.lines().count(), 1, "{said}");
         said
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -86,7 +55,7 @@ fn a_program_of_the_host_has_no_entry_point() {
 #[test]
 fn a_store_with_nothing_in_it_lists_nothing() {
     let scene = Scene::new("images-empty");
-    let output = scene.output(&["images"]);
+    let output = scene.sietch(&["images"]).output().expect("sietch starts");
     assert!(output.status.success());
     assert_eq!(String::from_utf8_lossy(&output.stdout).lines().count(), 1);
 }

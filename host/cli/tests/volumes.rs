@@ -1,36 +1,16 @@
 //! `sietch volume` as a user meets it: what it makes is an ext4 file system, and what it refuses it
 //! refuses in one sentence with the way out.
 
+mod scene;
+
 use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-/// A folder for one test, removed afterwards, which holds volumes and machines.
-struct Scene(PathBuf);
+use scene::Scene;
 
 impl Scene {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("sietch-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).expect("a folder for the test");
-        fs::write(path.join("kernel"), "").expect("a kernel's place");
-        let qemu = path.join("qemu");
-        fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 10.0.2\n").expect("a script");
-        fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).expect("made executable");
-        Self(path)
-    }
-
-    fn sietch(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sietch"));
-        command
-            .args(args)
-            .env("XDG_RUNTIME_DIR", &self.0)
-            .env("XDG_DATA_HOME", &self.0)
-            .env("SIETCH_KERNEL", self.0.join("kernel"))
-            .env("SIETCH_QEMU", self.0.join("qemu"));
-        command
-    }
-
     fn output(&self, args: &[&str]) -> Output {
         self.sietch(args).output().expect("sietch starts")
     }
@@ -73,12 +53,6 @@ impl Scene {
         let output = output.expect("it starts");
         assert!(output.status.success(), "{args:?}: {output:?}");
         String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-}
-
-impl Drop for Scene {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
