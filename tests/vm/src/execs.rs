@@ -149,6 +149,7 @@ if len(sys.argv) > 1:
 server = socket.create_server(("", 7))
 print("serving", flush=True)
 kept, _ = server.accept()
+kept.sendall(b"accepted\n")
 closed, _ = server.accept()
 kept.recv(1)
 os.set_inheritable(kept.fileno(), True)
@@ -167,7 +168,12 @@ fn becomes_another(setup: &Setup) -> Result<(), String> {
     }
     let mut shell = operator(setup, BECOMING)?;
     let becomes = || {
-        let (mut kept, mut closed) = (Peer::new()?, Peer::new()?);
+        // Two new connections come by two rings of the card, and either may be taken first.
+        let mut kept = Peer::new()?;
+        if kept.line()? != "accepted" {
+            return Err("another one is taken first".into());
+        }
+        let mut closed = Peer::new()?;
         kept.say(b"x")?;
         for peer in [&mut kept, &mut closed] {
             match peer.line()?.as_str() {

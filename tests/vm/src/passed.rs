@@ -289,7 +289,7 @@ fn passes_a_listener(setup: &Setup) -> Result<(), String> {
     }
     let mut shell = python(setup)?;
     let mut kept = Peer::new()?;
-    let passed = serves_both(&mut kept);
+    let passed = serves_both(&mut shell, &mut kept);
     passed.map_err(|why| explain(&mut shell, &why))?;
     is_quiet(&mut shell)?;
     // Its program ends, and the link has no queue.
@@ -300,9 +300,11 @@ fn passes_a_listener(setup: &Setup) -> Result<(), String> {
     shell.leave().map(drop)
 }
 
-fn serves_both(kept: &mut Peer) -> Result<(), String> {
-    // These two are connected, and nobody has accepted them. The first has said all, the other nothing.
-    let (mut early, mut silent) = (Peer::new()?, Peer::new()?);
+fn serves_both(shell: &mut Operator, kept: &mut Peer) -> Result<(), String> {
+    // These two are connected in this order, and nobody has accepted them. The first has said all, the other nothing.
+    let mut early = Peer::new()?;
+    shell.ask("until netstat -ant | grep -q '^tcp  *1 .*LISTEN'; do sleep 0.1; done")?;
+    let mut silent = Peer::new()?;
     early.say(&bytes(5000))?;
     early.shut()?;
     thread::sleep(Duration::from_millis(500));
