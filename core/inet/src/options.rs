@@ -21,6 +21,10 @@ pub struct Options {
     pub broadcast: bool,
     /// What is done with datagrams larger than their path.
     pub path_discovery: PathDiscovery,
+    /// Largest packet to a host of IPv6, whatever its path takes (`IPV6_MTU`); zero for that.
+    pub packet_bytes_v6: u16,
+    /// Datagrams to hosts of IPv6 that do not fit a packet are refused, not cut (RFC 3542 11.2).
+    pub is_whole_v6: bool,
     /// Datagrams to hosts of IPv4 go without a checksum.
     pub no_checksum: bool,
     /// Segments of IPv4 with fewer hops left are dropped (RFC 5082).
@@ -168,6 +172,8 @@ impl Default for Options {
             reuse_port: false,
             broadcast: false,
             path_discovery: PathDiscovery::Want,
+            packet_bytes_v6: 0,
+            is_whole_v6: false,
             no_checksum: false,
             min_ttl: 0,
             min_hop_count: 0,

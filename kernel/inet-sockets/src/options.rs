@@ -52,6 +52,7 @@ fn from_stack(handle: &Handle, options: &Options, name: OptionName) -> Option<Op
             Some(options.multicast_loop.into())
         }
         OptionName::V6Only => Some(options.v6_only.into()),
+        OptionName::V6DontFragment => Some(options.is_whole_v6.into()),
         OptionName::ReceiveErrors => Some(options.queue_failures_v4.into()),
         OptionName::V6ReceiveErrors => Some(options.queue_failures_v6.into()),
         OptionName::MtuDiscovery | OptionName::V6MtuDiscovery => {
@@ -198,9 +199,11 @@ fn to_stack(handle: &Handle, name: OptionName, value: OptionValue) -> Result<Opt
         | N::Cork
         | N::ReceiveErrors
         | N::V6ReceiveErrors
+        | N::V6DontFragment
         | N::V6Only => Change::Flag(name, value.flag()?),
         N::MulticastLoop | N::V6MulticastLoop => Change::Flag(N::MulticastLoop, value.flag()?),
         N::MtuDiscovery | N::V6MtuDiscovery => Change::PathDiscovery(path_discovery(value)?),
+        N::V6Mtu => Change::Number(name, packet_bytes(value)?),
         N::MinTimeToLive | N::V6MinHopCount => Change::Number(name, byte(value)?.into()),
         N::MulticastTimeToLive | N::V6MulticastHops => {
             Change::Number(N::MulticastTimeToLive, hops(value, 1)?)
@@ -241,6 +244,18 @@ fn to_stack(handle: &Handle, name: OptionName, value: OptionValue) -> Result<Opt
         N::Linger => Change::Linger(linger_secs(value)?),
         _ => return Ok(None),
     }))
+}
+
+/// RFC 8200 5: no link of IPv6 is narrower.
+const NARROWEST_V6: u32 = 1280;
+
+/// The largest packet to hosts of IPv6; zero for what the path takes.
+fn packet_bytes(value: OptionValue) -> Result<u32> {
+    match u32::try_from(value.number()?).map_err(|_| Error::Invalid)? {
+        0 => Ok(0),
+        bytes if bytes >= NARROWEST_V6 => Ok(bytes.min(u16::MAX.into())),
+        _ => Err(Error::Invalid),
+    }
 }
 
 /// Of the type of service, what is TCP's own.
@@ -301,6 +316,7 @@ fn set_flag(options: &mut Options, name: OptionName, on: bool) {
         OptionName::NoDelay => options.no_delay = on,
         OptionName::Cork => options.cork = on,
         OptionName::V6Only => options.v6_only = on,
+        OptionName::V6DontFragment => options.is_whole_v6 = on,
         OptionName::ReceiveErrors => options.queue_failures_v4 = on,
         OptionName::V6ReceiveErrors => options.queue_failures_v6 = on,
         OptionName::MulticastLoop => options.multicast_loop = on,
@@ -317,6 +333,7 @@ fn set_number(options: &mut Options, name: OptionName, value: u32) {
         OptionName::MinTimeToLive => options.min_ttl = value as u8,
         OptionName::V6MinHopCount => options.min_hop_count = value as u8,
         OptionName::MulticastTimeToLive => options.multicast_ttl = value as u8,
+        OptionName::V6Mtu => options.packet_bytes_v6 = value as u16,
         OptionName::TypeOfService => options.tos = value as u8,
         OptionName::KeepIdle => options.keep_idle_secs = value as u16,
         OptionName::KeepInterval => options.keep_interval_secs = value as u16,

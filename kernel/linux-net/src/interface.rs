@@ -11,6 +11,7 @@ use net::{Interface, InterfaceFlags, LOOPBACK, current_stack};
 use sync::{Error, Result};
 use vfs::socket::Family;
 
+use crate::arp::{self, SIOCGARP};
 use linux_abi::call::{Call, Outcome};
 use linux_abi::errno::Errno;
 
@@ -58,6 +59,7 @@ pub fn is_known(request: u32) -> bool {
             | SIOCGIFTXQLEN
             | SIOCETHTOOL
             | SIOCGIFMAP
+            | SIOCGARP
     )
 }
 
@@ -65,7 +67,7 @@ pub fn is_known(request: u32) -> bool {
 fn asks_address(request: u32) -> bool {
     matches!(
         request,
-        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK
+        SIOCGIFADDR | SIOCGIFDSTADDR | SIOCGIFBRDADDR | SIOCGIFNETMASK | SIOCGARP
     )
 }
 
@@ -76,6 +78,7 @@ pub fn ioctl(call: &Call<'_>, request: u32, family: Family) -> Outcome {
         return Err(Errno::ENOTTY);
     }
     match request {
+        SIOCGARP => return arp::tell(at),
         SIOCGIFNAME => tell_name(at)?,
         SIOCGIFCONF => tell_all(at)?,
         SIOCSIFFLAGS => set_flags(at)?,

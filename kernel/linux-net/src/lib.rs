@@ -2,7 +2,7 @@
 //!
 //! `address` decodes names, `control` what travels beside the bytes, `option` the options;
 //! `filter` the programs of SO_ATTACH_FILTER and its kin, `peer` what is told of a peer,
-//! `interface` requests about interfaces;
+//! `interface` requests about interfaces, `arp` about stations;
 //! `create`, `connect` and `transfer` hold the calls. Everything then goes through
 //! [`vfs::socket::Socket`]. The messages of netlink are the kernel's: they arrive through
 //! these calls as bytes.
@@ -12,6 +12,7 @@
 extern crate alloc;
 
 pub mod address;
+mod arp;
 pub mod connect;
 mod control;
 mod create;

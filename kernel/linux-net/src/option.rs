@@ -46,11 +46,14 @@ const SOL_XDP: u32 = 283;
 const SOL_RAW: u32 = 255;
 
 /// Options that `kernel/linux` answers itself: SO_TYPE, SO_SNDLOWAT, SO_PROTOCOL,
-/// SO_DOMAIN.
+/// SO_INCOMING_NAPI_ID, SO_DOMAIN.
 const SO_TYPE: u32 = 3;
 const SO_SNDLOWAT: u32 = 19;
 const SO_PROTOCOL: u32 = 38;
 const SO_DOMAIN: u32 = 39;
+const SO_INCOMING_NAPI_ID: u32 = 56;
+/// Of IPv4: what packets carry beside their headers, which is nothing here.
+const IP_OPTIONS: u32 = 4;
 
 /// Asked and answered in place: PACKET_HDRLEN, and the sizes of `struct tpacket2_hdr` and
 /// `tpacket3_hdr`.
@@ -181,6 +184,7 @@ fn ipv6_level(number: u32) -> Option<Row> {
         45 => return Some((Name::V6LeaveGroup, Layout::GroupRequest)),
         49 => Name::V6PacketInfo,
         51 => Name::V6ReceiveHopLimit,
+        62 => Name::V6DontFragment,
         66 => Name::V6ReceiveTrafficClass,
         67 => Name::V6TrafficClass,
         73 => Name::V6MinHopCount,
@@ -292,6 +296,10 @@ fn setsockopt(call: Call<'_>) -> Outcome {
         return outcome;
     }
     check_level(socket, call.uint(1))?;
+    // Linux refuses them as well, and programs ask for them on all that they open.
+    if socket.family() == Family::Inet && call.uint(1) == SOL_IPV6 {
+        return Err(Errno::ENOPROTOOPT);
+    }
     let (name, layout) = option_of(&call, "setsockopt")?;
     let value = decode(layout, call.addr(3), call.uint(4))?;
     let is_for_inet = matches!(name, Name::ReusePort | Name::ZeroCopy);
@@ -345,6 +353,9 @@ fn getsockopt(call: Call<'_>) -> Outcome {
     if (call.uint(1), call.uint(2)) == (SOL_PACKET, PACKET_HDRLEN) {
         return tell_header_bytes(&call);
     }
+    if (call.uint(1), call.uint(2)) == (SOL_IP, IP_OPTIONS) && socket.family() == Family::Inet {
+        return tell_no_options(&call);
+    }
     let told = filter::tell(&call, socket).or_else(|| peer::tell(&call, socket));
     if let Some(outcome) = told {
         return outcome;
@@ -374,11 +385,21 @@ fn tell_header_bytes(call: &Call<'_>) -> Outcome {
     }
 }
 
-/// What a socket is; and SO_SNDLOWAT, which is the same for all.
+/// Whoever lets somebody in asks whether the packets chose their way by themselves (`sshd`, tcp_wrappers).
+fn tell_no_options(call: &Call<'_>) -> Outcome {
+    match user::read::<i32>(call.addr(4))? {
+        ..0 => Err(Errno::EINVAL),
+        _ => Ok(user::write(call.addr(4), 0_u32).map(|()| 0)?),
+    }
+}
+
+/// What a socket is; and what is the same for all: SO_SNDLOWAT, and that no queue of the card is known from which
+/// its packets come (OpenJDK asks).
 fn identity(socket: &dyn Socket, level: u32, number: u32) -> Option<i32> {
     match (level, number) {
         (SOL_SOCKET, SO_TYPE) => Some(type_number(socket.socket_type())),
         (SOL_SOCKET, SO_SNDLOWAT) => Some(1),
+        (SOL_SOCKET, SO_INCOMING_NAPI_ID) => Some(0),
         (SOL_SOCKET, SO_PROTOCOL) => Some(i32::from(socket.protocol())),
         (SOL_SOCKET, SO_DOMAIN) => i32::try_from(family_number(socket.family())).ok(),
         _ => None,

@@ -214,7 +214,7 @@ structures! {
     }
     PastConnection { local, remote, unread, error, options }
     Options {
-        owner, device, reuse_address, reuse_port, broadcast, path_discovery, no_checksum, min_ttl,
+        owner, device, reuse_address, reuse_port, broadcast, path_discovery, packet_bytes_v6, is_whole_v6, no_checksum, min_ttl,
         min_hop_count, queue_failures_v4, queue_failures_v6, segment_bytes, join_datagrams,
         is_filtered, v6_only, no_delay, cork, keepalive, ttl, multicast_ttl, multicast_loop, tos,
         keep_count, max_segment, keep_idle_secs, keep_interval_secs, linger_secs, user_timeout_ms,

@@ -14,6 +14,7 @@ use crate::error::Error;
 use crate::net::Net;
 use crate::options::PathDiscovery;
 use crate::output::CachedRoute;
+use crate::udp::packet::PacketOptions;
 
 /// A destination that a socket remembers.
 #[derive(Clone, Copy)]
@@ -68,10 +69,14 @@ impl Destination {
     }
 
     /// The largest packet to it, by the rules of a socket.
-    pub fn mtu(&self, discovery: PathDiscovery) -> u16 {
-        match discovery.looks_at_path() {
+    pub fn mtu(&self, options: PacketOptions) -> u16 {
+        let mtu = match options.path_discovery.looks_at_path() {
             true => self.facts.path_mtu,
             false => self.facts.link_mtu,
+        };
+        match options.packet_bytes_v6 {
+            most @ 1.. if self.addr.is_ipv6() => mtu.min(most),
+            _ => mtu,
         }
     }
 

@@ -16,6 +16,10 @@ use crate::output::Offload;
 #[derive(Clone, Copy)]
 pub(crate) struct PacketOptions {
     pub path_discovery: PathDiscovery,
+    /// As in [`Options`].
+    pub packet_bytes_v6: u16,
+    /// As in [`Options`].
+    pub is_whole_v6: bool,
     pub no_checksum: bool,
 }
 
@@ -23,6 +27,8 @@ impl From<&Options> for PacketOptions {
     fn from(options: &Options) -> Self {
         Self {
             path_discovery: options.path_discovery,
+            packet_bytes_v6: options.packet_bytes_v6,
+            is_whole_v6: options.is_whole_v6,
             no_checksum: options.no_checksum,
         }
     }
@@ -69,7 +75,7 @@ impl<E: Env> Context<'_, E> {
         let total = payload.len() + UDP_HEADER_BYTES;
         let pseudo = header.addresses.pseudo(Protocol::Udp, total as u32);
         // A device sums one frame, so it cannot help with what becomes several.
-        let mtu = destination.mtu(options.path_discovery);
+        let mtu = destination.mtu(options);
         let is_one_frame = header.len() + total <= usize::from(mtu);
         let is_bare = options.no_checksum && dst.is_ipv4();
         let can_sum = self.net.port.is_some_and(|port| port.offloads.checksum);

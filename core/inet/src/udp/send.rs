@@ -210,7 +210,7 @@ impl Stack {
             is_plain: send.has_nothing_of_its_own(),
         };
         let may_go = !known.is_broadcast() || options.broadcast;
-        let fits = plan.check_size(known.mtu(options.path_discovery), len);
+        let fits = plan.check_size(known.mtu(plan.options), len);
         if fits == Err(Error::MessageTooLong) {
             self.note_too_long(env, id, to, len)?;
         }
@@ -282,10 +282,12 @@ impl Plan {
     fn check_size(&self, mtu: u16, len: usize) -> Result<(), Error> {
         let headers = self.header.len() + UDP_HEADER_BYTES;
         let path = usize::from(mtu).saturating_sub(headers);
-        let refuses = self.options.path_discovery.refuses() && self.segment_len == 0;
-        let most = match refuses {
+        let dst = self.header.addresses.dst();
+        let is_whole = self.options.is_whole_v6 && dst.is_ipv6();
+        let refuses = self.options.path_discovery.refuses() || is_whole;
+        let most = match refuses && self.segment_len == 0 {
             true => path,
-            false => datagram_bytes_max(self.header.addresses.dst()),
+            false => datagram_bytes_max(dst),
         };
         match len > most {
             true => Err(Error::MessageTooLong),

@@ -63,7 +63,7 @@ impl Template {
         if !is_plain || !is_station {
             return None;
         }
-        let mtu = known.mtu(plan.options.path_discovery);
+        let mtu = known.mtu(plan.options);
         let payload_max = usize::from(mtu).checked_sub(IPV4_HEADER_BYTES + UDP_HEADER_BYTES)?;
         let route = known.route_from(addresses.src());
         let (station, valid_until) = route.station(net.route_epoch)?;

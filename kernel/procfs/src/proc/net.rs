@@ -6,7 +6,7 @@ use core::fmt::{Result, Write};
 use core::net::IpAddr;
 
 use base::PAGE_BYTES;
-use inet::{Cidr, NeighborState};
+use inet::Cidr;
 
 use vfs::pseudo::{Entry, Text};
 
@@ -67,9 +67,9 @@ fn arp(text: &mut Text) -> Result {
     for (one, mac) in known.filter_map(|one| Some((one, one.mac?))) {
         let station = mac.map(|byte| alloc::format!("{byte:02x}")).join(":");
         let ip = alloc::format!("{}", one.ip);
-        let flags = match one.state {
-            NeighborState::Permanent => COMPLETE | PERMANENT,
-            _ => COMPLETE,
+        let flags = match one.is_permanent() {
+            true => COMPLETE | PERMANENT,
+            false => COMPLETE,
         };
         writeln!(
             text,

@@ -25,6 +25,13 @@ pub struct Neighbour {
     pub state: NeighborState,
 }
 
+impl Neighbour {
+    /// Whether it was set by hand, and is never asked for.
+    pub fn is_permanent(&self) -> bool {
+        self.state == NeighborState::Permanent
+    }
+}
+
 /// All neighbours, by address. Each shard knows those that it talks to; of what several know
 /// of one, that is told which comes with a station.
 pub fn neighbours(of: &NetStack) -> Vec<Neighbour> {

@@ -131,8 +131,10 @@ pub enum OptionName {
     V6ReceiveErrors,
     /// IPV6_MTU_DISCOVER.
     V6MtuDiscovery,
-    /// IPV6_MTU, read only.
+    /// IPV6_MTU.
     V6Mtu,
+    /// IPV6_DONTFRAG.
+    V6DontFragment,
     /// IPV6_MULTICAST_IF.
     V6MulticastInterface,
     /// IPV6_MULTICAST_HOPS.
@@ -275,6 +277,7 @@ impl OptionName {
                 | Self::V6ReceiveErrors
                 | Self::V6MtuDiscovery
                 | Self::V6Mtu
+                | Self::V6DontFragment
                 | Self::V6MulticastInterface
                 | Self::V6MulticastHops
                 | Self::V6MulticastLoop
