@@ -16,6 +16,7 @@ pub mod exec;
 pub mod fatal;
 mod ioprio;
 mod kcmp;
+mod keyring;
 pub mod leave;
 mod namespace;
 mod perf;
@@ -44,6 +45,7 @@ pub const FAMILIES: &[&[Entry]] = &[
     exec::CALLS,
     ioprio::CALLS,
     kcmp::CALLS,
+    keyring::CALLS,
     namespace::CALLS,
     perf::CALLS,
     pidfd::CALLS,
