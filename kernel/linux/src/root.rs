@@ -3,7 +3,8 @@
 //! The machine begins on the image that the host packed. Here the root is mounted, takes over the file systems
 //! that the kernel made below the image's, and changes places with it (pivot_root(2)), as an initramfs of Linux
 //! does; the image goes. What is true for this machine only and not for the root covers the root's own
-//! files, as with docker: its name, hosts and name servers. `/run` is new with every start.
+//! files, as with docker: its name, hosts and name servers. `/run` is new with every start: that of an image has folders
+//! for its program, with their owners, and stays (a disk with a layer in memory); others are a host's, or old.
 //!
 //! What programs change in a root stays there, or goes to a layer over it (`fs_overlay`): in memory, or on a
 //! disk of its own.
@@ -57,8 +58,10 @@ pub fn enter(root: &Root) -> Result<()> {
         let to = below(path)?;
         mount::relocate(&directory(path.as_bytes())?, to)?;
     }
-    let run = alloc::format!("{NEW}/run");
-    mount_at(run.as_bytes(), memory()?, b"tmpfs")?;
+    if !has_new_run(root) {
+        let run = alloc::format!("{NEW}/run");
+        mount_at(run.as_bytes(), memory()?, b"tmpfs")?;
+    }
     if !matches!(root.changes, Changes::InPlace) {
         TOLD.into_iter().try_for_each(make_coverable)?;
     }
@@ -70,6 +73,14 @@ pub fn enter(root: &Root) -> Result<()> {
     vfs::context().set_cwd(root);
     mount::unmount(&directory(OLD)?, Unmount::Lazily)?;
     names::rmdir(&vfs::resolve_parent(None, OLD, Walk::empty())?)
+}
+
+/// Whether `/run` is as the root was made, in each machine anew.
+fn has_new_run(root: &Root) -> bool {
+    matches!(
+        (&root.source, &root.changes),
+        (VolumeSource::Disk(_), Changes::Memory)
+    )
 }
 
 fn directory(path: &[u8]) -> Result<Path> {

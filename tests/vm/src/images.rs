@@ -88,6 +88,7 @@ fn layout(folder: &Path, program: &str) -> Result<PathBuf, String> {
     write("etc/passwd", PASSWD)?;
     write("etc/gone", "of the lower layer")?;
     write("data/kept", "kept")?;
+    write("run/own/file", "as the image has it")?;
     run(
         "umoci",
         &["repack", "--refresh-bundle", "--image", &image, &bundle],
@@ -95,7 +96,7 @@ fn layout(folder: &Path, program: &str) -> Result<PathBuf, String> {
     fs::remove_file(root.join("etc/gone")).map_err(|error| error.to_string())?;
     std::os::unix::fs::symlink("busybox", root.join("bin/sh"))
         .map_err(|error| error.to_string())?;
-    for path in ["data", "data/kept"] {
+    for path in ["data", "data/kept", "run/own"] {
         let path = root.join(path);
         std::os::unix::fs::chown(path, Some(999), Some(998)).map_err(|error| error.to_string())?;
     }
@@ -242,7 +243,7 @@ impl Drop for Registry {
 
 /// As the image says.
 const AS_MADE: &str = "set -e
-test $(pwd) = /data; test $A = image; test $HOME = /data; test $(id -u):$(id -g) = 999:998
+test $(stat -c %u /run/own) = 999; test -e /run/own/file; touch /run/own/new; test $(pwd) = /data; test $A = image; test $HOME = /data; test $(id -u):$(id -g) = 999:998
 test ! -e /etc/gone; test $(cat kept) = kept; test $(stat -c %u:%g kept) = 999:998
 echo changed > kept; test $(cat kept) = changed; mkdir new; test -d new; test $1 = an
 test $(cat /etc/hostname) = boxed; grep -q 'nameserver' /etc/resolv.conf; test -c /dev/null; test -d /proc/self";
