@@ -144,7 +144,7 @@ pub struct RunFlags {
     /// Lead a port of the host into the machine
     #[arg(short = 'p', long = "publish", value_name = "[IP:]HOST:GUEST[/udp]")]
     pub publish: Vec<Publish>,
-    /// Memory, such as 64M or 1G [default: 256M, more for large images]
+    /// Memory, such as 64M or 1G [default: 256M, more for large images; 1G with a root of its own]
     #[arg(short = 'm', long = "memory", value_name = "SIZE")]
     pub memory: Option<Memory>,
     /// Virtual CPUs

@@ -26,6 +26,9 @@ use crate::stdio::Console;
 
 /// Memory of a machine whose image leaves room in it.
 const MEMORY_MIB: u32 = 256;
+/// Of one with a root of its own, in which any program may be. The host gives what is used only, and a program
+/// that needs more says so at once (PostgreSQL, a Java server and RabbitMQ need up to 600 MiB).
+const MEMORY_OF_ROOT_MIB: u32 = 1024;
 /// What kernel and program need at the least, beside the image.
 const MEMORY_BESIDE_IMAGE_MIB: u32 = 12;
 /// The device that has the folder which is the root.
@@ -49,6 +52,8 @@ pub struct Plan {
     pub console: Console,
     /// Hints for the user.
     pub hints: Vec<String>,
+    /// Whether the program is in a root of its own, and not in the image.
+    pub has_own_root: bool,
 }
 
 /// What surrounds the program besides its own flags.
@@ -136,6 +141,7 @@ impl Plan {
             name: packed.name,
             console: around.console,
             hints,
+            has_own_root: around.packs_nothing(),
         })
     }
 }
@@ -387,7 +393,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
             AccelFlag::Tcg => Accel::Tcg,
             AccelFlag::TcgCounted => Accel::TcgCounted,
         },
-        memory_mib: memory_mib(flags, plan.image.len())?,
+        memory_mib: memory_mib(flags, plan)?,
         cpus: flags.cpus,
         nodes: flags.nodes,
         has_iommu: flags.iommu || is_card_for_program,
@@ -498,8 +504,8 @@ pub fn image_path(state: &Path) -> PathBuf {
 }
 
 /// The machine's memory: the user's wish if the image fits, or enough for the image.
-fn memory_mib(flags: &RunFlags, image_bytes: usize) -> Result<u32, Failure> {
-    let image_mib = u32::try_from(image_bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX);
+fn memory_mib(flags: &RunFlags, plan: &Plan) -> Result<u32, Failure> {
+    let image_mib = u32::try_from(plan.image.len().div_ceil(1 << 20)).unwrap_or(u32::MAX);
     let enough_mib = image_mib.saturating_add(MEMORY_BESIDE_IMAGE_MIB);
     match flags.memory {
         Some(memory) if memory.mib < enough_mib => Err(Failure::ImageTooLarge {
@@ -508,6 +514,7 @@ fn memory_mib(flags: &RunFlags, image_bytes: usize) -> Result<u32, Failure> {
             enough_mib,
         }),
         Some(memory) => Ok(memory.mib),
+        None if plan.has_own_root => Ok(MEMORY_OF_ROOT_MIB.max(enough_mib)),
         None => Ok(MEMORY_MIB.max(image_mib.saturating_mul(2).saturating_add(128))),
     }
 }

@@ -1,6 +1,7 @@
 //! Volumes as disks of a machine.
 
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use ext4::Summary;
@@ -97,7 +98,7 @@ impl Attached {
         };
         let volume = store.volume(name);
         if !volume.exists() && !flags.dry_run {
-            make_default(store, &volume, ROOT)?;
+            make_default(store, &volume, owner_of_place(name, flags))?;
         }
         self.hold(store, volume, access)
     }
@@ -270,6 +271,16 @@ fn raw_disk(file: &Path, access: Access) -> Disk {
         is_unsafe: false,
         trial: None,
     }
+}
+
+/// Who is to have a new volume: with a folder of the host as the root, who has its place there, as with docker.
+fn owner_of_place(name: &VolumeName, flags: &RunFlags) -> (u32, u32) {
+    let place = flags.volume.iter().find(|mount| named(mount) == Some(name));
+    let in_root = place.zip(flags.root.folder()).and_then(|(mount, root)| {
+        let path = root.join(mount.guest.trim_start_matches('/'));
+        std::fs::metadata(path).ok()
+    });
+    in_root.map_or(ROOT, |place| (place.uid(), place.gid()))
 }
 
 /// One as large as usual, or as the host's disk is.
