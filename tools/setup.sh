@@ -75,9 +75,30 @@ needs_test() {
 	umoci umoci
 	skopeo skopeo
 	docker-registry docker-registry
+	mosquitto mosquitto
+	mosquitto_pub mosquitto-clients
+	unbound unbound
+	named bind9
+	sshd openssh-server
+	ssh openssh-client
+	vsftpd vsftpd
+	curl curl
+	puma puma
+	/usr/lib/apache2/modules/libphp8.2.so libapache2-mod-php8.2
 	NEEDS
 }
-needs_long() { needs_suites; }
+needs_long() {
+    needs_suites
+    cat <<-'NEEDS'
+	squid squid
+	prometheus prometheus
+	gunicorn gunicorn
+	uvicorn uvicorn
+	starman starman
+	git git
+	xargs findutils
+	NEEDS
+}
 needs_suites() {
     needs_test
     cat <<-'NEEDS'

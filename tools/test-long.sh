@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The long tests: the monkey's ten million calls, a minute's storm of signals, the clocks of 64
-# machines, machines under KVM, a million requests to Redis, other programs' own tests on
-# libumem.so and libsietch.so, ten minutes for each fuzzer, and ten thousand simulated transfers.
+# machines, machines under KVM, all programs of docs/programs.md, a million requests to Redis, other
+# programs' own tests on libumem.so and libsietch.so, ten minutes for each fuzzer, and ten thousand
+# simulated transfers.
 # Machines run one after another, and beside them as many fuzzers as there are CPUs.
 # Each step's output is in build/long. Ends with one line: N passed, N failed.
 set -uo pipefail
@@ -35,6 +36,8 @@ machines() {
             $vm_tests --cpus $cpus "outlives a power cut"
         step "disks that fail lose nothing, CPUs: $cpus" $vm_tests --cpus $cpus "is EIO for"
         step "machines under KVM, CPUs: $cpus" $vm_tests --cpus $cpus "under KVM"
+        step "programs run as they are installed, and from images, CPUs: $cpus" \
+            $vm_tests --cpus $cpus "as it is installed" "beside the host's files"
     done
     step "64 machines on a busy host keep time" $vm_tests --cpus 1 "clocks of machines"
     step "the frame allocator in a billion random operations" \

@@ -35,7 +35,7 @@ fn many_clients(setup: &Setup) -> Result<(), String> {
 }
 
 /// Stores values and reads each back.
-fn client(address: SocketAddr, number: usize) -> Result<(), String> {
+pub fn client(address: SocketAddr, number: usize) -> Result<(), String> {
     for round in 0..ROUNDS {
         let (key, value) = (format!("key-{number}"), format!("value {number}.{round}"));
         etcdctl(address, &["put", &key, &value])?;

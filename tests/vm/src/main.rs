@@ -99,6 +99,7 @@ mod postgres;
 mod power_cuts;
 mod pressure;
 mod profile;
+mod programs;
 mod python;
 mod rabbitmq;
 mod redis;
@@ -285,6 +286,18 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
     ]
 }
 
+/// Programs as they are installed, and from images.
+fn suites_of_programs(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
+        ours(setup, once(setup, Cpus::One, programs::TESTS_WITH_ONE)),
+        ours(
+            setup,
+            once(setup, Cpus::Several, programs::TESTS_WITH_SEVERAL),
+        ),
+        ours(setup, long(setup, programs::TESTS_LONG)),
+    ]
+}
+
 /// Those of the machine's tools, its files and its links.
 fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
@@ -336,6 +349,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
     let busy = [
         suites_of_servers(setup),
+        suites_of_programs(setup),
         suites_of_disks(setup),
         suites_of_failing_disks(setup),
         suites_of_tools(setup),

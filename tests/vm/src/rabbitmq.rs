@@ -91,7 +91,7 @@ fn runtime_folder() -> Result<String, String> {
 }
 
 /// Publishes and consumes; an error is what the client says.
-fn load(address: SocketAddr) -> Result<(), String> {
+pub fn load(address: SocketAddr) -> Result<(), String> {
     let output = Command::new("/usr/bin/python3")
         .arg("tests/harness/amqp.py")
         .args([address.ip().to_string(), address.port().to_string()])

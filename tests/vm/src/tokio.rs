@@ -28,7 +28,7 @@ fn server(setup: &Setup) -> Result<(), String> {
 }
 
 /// Sends messages, each of other bytes, and compares what comes back.
-fn client(address: SocketAddr, number: usize) -> Result<(), String> {
+pub fn client(address: SocketAddr, number: usize) -> Result<(), String> {
     let io = |error: std::io::Error| error.to_string();
     let mut stream = TcpStream::connect(address).map_err(io)?;
     let patience = Some(Duration::from_secs(30));

@@ -67,6 +67,13 @@ impl Volume {
         command(&[&["create"], flags, &[name]].concat()).map(|_| volume)
     }
 
+    /// One that the first machine makes.
+    pub fn unmade(name: &str) -> Self {
+        // What an earlier test has left.
+        let _ = command(&["rm", name]);
+        Self { name: name.into() }
+    }
+
     /// The flag that mounts it at `/data`.
     pub fn flag(&self) -> String {
         format!("--volume={}:/data", self.name)
