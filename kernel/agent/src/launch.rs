@@ -7,7 +7,7 @@ use core::any::Any;
 
 use agent::{CHANNELS_MAX, Refusal, Request};
 use exec::Arguments;
-use linux_task::start::{STATUS_NOT_FOUND, become_user, find_program};
+use linux_task::start::{Identity, STATUS_NOT_FOUND, find_program};
 use linux_task::{exec as program, leave};
 use mach::mem::fallible::{self, TryPush};
 use mach::sync::Spin;
@@ -39,7 +39,7 @@ pub(crate) struct Launch {
 struct Work {
     arguments: Arguments,
     directory: Vec<u8>,
-    user: Option<(u32, u32)>,
+    identity: Identity<'static>,
     stdio: ProgramSide,
 }
 
@@ -96,7 +96,14 @@ impl Work {
         Ok(Self {
             arguments,
             directory: fallible::copied(directory)?,
-            user: request.user.or(setting.defaults.user),
+            identity: match request.user {
+                Some(user) => Identity {
+                    user: Some(user),
+                    groups: &[],
+                    ..setting.defaults.identity
+                },
+                None => setting.defaults.identity,
+            },
             stdio,
         })
     }
@@ -109,9 +116,7 @@ impl Work {
             let place = place.map_err(|_| Refusal::NoDirectory)?;
             vfs::context().set_cwd(place);
         }
-        if let Some((uid, gid)) = self.user {
-            become_user(uid, gid).map_err(refusal_of_start)?;
-        }
+        self.identity.take().map_err(refusal_of_start)?;
         let name = self.arguments.values.first().ok_or(Refusal::BadRequest)?;
         let path = find_program(name, &self.arguments.environment);
         self.arguments.path = path.map_err(refusal_of_start)?;

@@ -41,6 +41,7 @@ mod stdio;
 
 use alloc::vec::Vec;
 
+use linux_task::start::Identity;
 use mach::sync::Once;
 use task::Template;
 
@@ -51,8 +52,8 @@ pub struct Defaults {
     pub environment: &'static [Vec<u8>],
     /// Where it starts; empty for the root.
     pub directory: &'static [u8],
-    /// User and group; root if there is none.
-    pub user: Option<(u32, u32)>,
+    /// For whom it runs, if it is not to run for another user.
+    pub identity: Identity<'static>,
 }
 
 /// Where commands begin. The machine has one agent.

@@ -148,6 +148,11 @@ fn start_program(run: Run) {
     {
         klog!("the name of the machine is too long");
     }
+    if let Some(name) = options::value("domainname")
+        && task::names::first().domain.set(&name).is_err()
+    {
+        klog!("the name of the domain is too long");
+    }
     let path = options::value("init").or_else(|| run.arguments.first().cloned());
     let first = First {
         arguments: Arguments {
@@ -157,8 +162,13 @@ fn start_program(run: Run) {
         },
         directory: run.directory,
         user: run.user,
+        groups: run.groups,
+        capabilities: run.capabilities.unwrap_or(cred::CAPABILITIES_ALL),
+        gains_nothing: run.gains_nothing,
+        settings: run.settings,
         is_traced: options::value("strace").is_some_and(|value| value == b"1"),
         root: options::root(),
+        covered: options::values("cover").collect(),
         is_read_only: options::value("ro").is_some_and(|value| value == b"1"),
         volumes: options::volumes(),
     };

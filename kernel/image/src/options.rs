@@ -2,14 +2,17 @@
 //!
 //! The command line is words `key=value` split by spaces; a value's other bytes are
 //! percent-encoded (RFC 3986, section 2.1). The file holds records that end with NUL:
-//! `arg=` and `env=` repeated in order, `cwd=`, `user=UID:GID`, and what the host has for the program's input
+//! `arg=` and `env=` repeated in order, `cwd=`, `user=UID:GID`, `group=GID` of each further group, `caps=HEX` (the
+//! capabilities that programs can get), `nnp=1` (exec grants none), `rlimit=NUMBER:SOFT:HARD`, `umask=OCTAL`,
+//! `sysctl=NAME=VALUE`, and what the host has for the program's input
 //! and output. A host with ports says `stdio=`, a letter for each descriptor (`t` a terminal,
 //! `s` a stream, `o` the same as descriptor 1), and before it `window=ROWSxCOLUMNS`; one with the serial
 //! port alone says `tty=1` if somebody sits there.
 
 use alloc::vec::Vec;
 
-use linux::{Changes, Root, Volume, VolumeSource};
+use cred::{Limit, Resource};
+use linux::{Changes, Root, Settings, Volume, VolumeSource};
 use tty::console::{Host, HostFile};
 
 /// The value of the last `key=` on the command line, decoded.
@@ -122,6 +125,14 @@ pub struct Run {
     pub directory: Vec<u8>,
     /// Its user and group, if it is not to be root.
     pub user: Option<(u32, u32)>,
+    /// Its further groups.
+    pub groups: Vec<u32>,
+    /// The capabilities that programs can get, if not all.
+    pub capabilities: Option<u64>,
+    /// Whether exec grants them none.
+    pub gains_nothing: bool,
+    /// What is set before it starts.
+    pub settings: Settings,
     /// What the host has for its input and output.
     pub host: Option<Host>,
 }
@@ -150,6 +161,12 @@ impl Run {
                 b"env" => run.environment.push(value.to_vec()),
                 b"cwd" => run.directory = value.to_vec(),
                 b"user" => run.user = parse_user(value),
+                b"group" => run.groups.extend(parse_number(value)),
+                b"caps" => run.capabilities = parse_mask(value),
+                b"rlimit" => run.settings.limits.extend(parse_limit(value)),
+                b"sysctl" => run.settings.values.extend(parse_setting(value)),
+                b"nnp" => run.gains_nothing = value == b"1",
+                b"umask" => run.settings.umask = parse_mode(value),
                 b"tty" => run.host = Some(Host::SerialTerminal),
                 b"stdio" => run.host = ports(value, window),
                 b"window" => window = parse_window(value).unwrap_or_default(),
@@ -181,6 +198,32 @@ fn ports(letters: &[u8], (rows, columns): (u16, u16)) -> Option<Host> {
 fn parse_user(text: &[u8]) -> Option<(u32, u32)> {
     let (uid, gid) = core::str::from_utf8(text).ok()?.split_once(':')?;
     Some((uid.parse().ok()?, gid.parse().ok()?))
+}
+
+fn parse_number(text: &[u8]) -> Option<u32> {
+    core::str::from_utf8(text).ok()?.parse().ok()
+}
+
+fn parse_mode(text: &[u8]) -> Option<u32> {
+    u32::from_str_radix(core::str::from_utf8(text).ok()?, 8).ok()
+}
+
+fn parse_mask(text: &[u8]) -> Option<u64> {
+    u64::from_str_radix(core::str::from_utf8(text).ok()?, 16).ok()
+}
+
+/// `NUMBER:SOFT:HARD`, the number Linux's.
+fn parse_limit(text: &[u8]) -> Option<(Resource, Limit)> {
+    let mut parts = core::str::from_utf8(text).ok()?.split(':');
+    let resource = Resource::from_number(parts.next()?.parse().ok()?)?;
+    let (soft, hard) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+    Some((resource, Limit { soft, hard }))
+}
+
+fn parse_setting(text: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
+    let at = text.iter().position(|&byte| byte == b'=')?;
+    let (name, value) = (text.get(..at)?, text.get(at + 1..)?);
+    Some((name.to_vec(), value.to_vec()))
 }
 
 fn parse_window(text: &[u8]) -> Option<(u16, u16)> {

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use core::sync::atomic::Ordering;
+
 use cred::{Credentials, IdSet};
 use mach::mem::fallible;
 use sync::Result;
@@ -13,21 +15,45 @@ pub const STATUS_NOT_FOUND: u8 = 127;
 /// Status of a shell for one that cannot be run.
 pub const STATUS_NOT_EXECUTABLE: u8 = 126;
 
-/// From now on this thread acts for an ordinary user, or for root in another group, and has no further groups.
-pub fn become_user(uid: u32, gid: u32) -> Result<()> {
-    let all = |id| IdSet {
-        real: id,
-        effective: id,
-        saved: id,
-        fs: id,
-    };
-    let thread = current();
-    let mut who = Credentials::clone(&thread.credentials.get());
-    who.group = all(gid);
-    who.groups = fallible::arc(Vec::new())?;
-    who.set_user(all(uid));
-    thread.take_credentials(who);
-    Ok(())
+/// For whom a program runs, and what it may do at the most.
+#[derive(Clone, Copy)]
+pub struct Identity<'a> {
+    /// User and group; root if there is none.
+    pub user: Option<(u32, u32)>,
+    /// Further groups.
+    pub groups: &'a [u32],
+    /// The capabilities that it, or what it runs, can get: bit n is capability n.
+    pub capabilities: u64,
+    /// Whether exec grants it none (PR_SET_NO_NEW_PRIVS).
+    pub gains_nothing: bool,
+}
+
+impl Identity<'_> {
+    /// From now on this thread, which was root, acts for it.
+    pub fn take(&self) -> Result<()> {
+        let all = |id| IdSet {
+            real: id,
+            effective: id,
+            saved: id,
+            fs: id,
+        };
+        let thread = current();
+        let mut who = Credentials::clone(&thread.credentials.get());
+        who.groups = fallible::arc(fallible::copied(self.groups)?)?;
+        let caps = &mut who.capabilities;
+        for set in [&mut caps.bounding, &mut caps.permitted, &mut caps.effective] {
+            *set &= self.capabilities;
+        }
+        if let Some((uid, gid)) = self.user {
+            who.group = all(gid);
+            who.set_user(all(uid));
+        }
+        if self.gains_nothing {
+            thread.no_new_privileges.store(true, Ordering::Relaxed);
+        }
+        thread.take_credentials(who);
+        Ok(())
+    }
 }
 
 /// The path of the program `name`: searched in the folders that `environment` names, if it has no slash.

@@ -16,9 +16,10 @@ use vfs::file::StatusFlags;
 use vfs::{self, FileSystem, FileType, MountFlags, OpenHow, Walk, kinds, mount, names};
 
 use crate::root::{self, Root};
+use crate::settings::Settings;
 use crate::{death, links, strace};
 use linux_abi::errno::Errno;
-use linux_task::start::{STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, become_user, find_program};
+use linux_task::start::{Identity, STATUS_NOT_EXECUTABLE, STATUS_NOT_FOUND, find_program};
 use linux_task::{exec, leave};
 
 /// What the machine is for.
@@ -29,10 +30,20 @@ pub struct First {
     pub directory: Vec<u8>,
     /// Its user and group; root if there is none.
     pub user: Option<(u32, u32)>,
+    /// Its further groups.
+    pub groups: Vec<u32>,
+    /// The capabilities that programs can get: bit n is capability n.
+    pub capabilities: u64,
+    /// Whether exec grants them none.
+    pub gains_nothing: bool,
+    /// What is set before it starts.
+    pub settings: Settings,
     /// Whether its calls are reported.
     pub is_traced: bool,
     /// What is to be the root; the image is if there is none.
     pub root: Option<Root>,
+    /// Files of the image that cover those of the root.
+    pub covered: Vec<Vec<u8>>,
     /// Whether programs may not change the root.
     pub is_read_only: bool,
     /// What is to be mounted before.
@@ -57,6 +68,17 @@ pub enum VolumeSource {
     Disk([u8; 16]),
     /// Nowhere but in memory; with the options of a tmpfs.
     Memory(Vec<u8>),
+}
+
+impl First {
+    fn identity(&self) -> Identity<'_> {
+        Identity {
+            user: self.user,
+            groups: &self.groups,
+            capabilities: self.capabilities,
+            gains_nothing: self.gains_nothing,
+        }
+    }
 }
 
 impl VolumeSource {
@@ -122,14 +144,14 @@ fn start_agent() {
         kernel_agent::start(Defaults {
             environment: &first.arguments.environment,
             directory: &first.directory,
-            user: first.user,
+            identity: first.identity(),
         });
     }
 }
 
 fn prepare(first: &First) -> Result<UserRegs> {
     if let Some(root) = &first.root {
-        enter_root(root)?;
+        enter_root(root, &first.covered)?;
     }
     open_console()?;
     kernel_vsa::attach_all();
@@ -150,16 +172,15 @@ fn prepare(first: &First) -> Result<UserRegs> {
         let place = vfs::resolve(None, &first.directory, Walk::FOLLOW | Walk::DIRECTORY)?;
         vfs::context().set_cwd(place);
     }
-    if let Some((uid, gid)) = first.user {
-        become_user(uid, gid)?;
-    }
+    first.settings.apply()?;
+    first.identity().take()?;
     let mut arguments = first.arguments.clone();
     arguments.path = find_program(&arguments.path, &arguments.environment)?;
     exec::open_and_exec(arguments)
 }
 
-fn enter_root(root: &Root) -> Result<()> {
-    root::enter(root).inspect_err(|error| klog!("the root is not mounted: {error:?}"))
+fn enter_root(root: &Root, covered: &[Vec<u8>]) -> Result<()> {
+    root::enter(root, covered).inspect_err(|error| klog!("the root is not mounted: {error:?}"))
 }
 
 /// The root cannot be changed from now on; what is mounted below it can.

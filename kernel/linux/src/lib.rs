@@ -23,6 +23,7 @@ mod links;
 mod random;
 mod reboot;
 mod root;
+mod settings;
 mod shortage;
 mod strace;
 mod sysinfo;
@@ -31,4 +32,5 @@ mod trap;
 
 pub use init::{First, Volume, VolumeSource, start_init};
 pub use root::{Changes, Root};
+pub use settings::Settings;
 pub use trap::init;

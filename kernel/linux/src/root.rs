@@ -48,10 +48,11 @@ const OURS: [&str; 3] = ["/dev", "/proc", "/sys"];
 /// Files that tell of this machine.
 const TOLD: [&str; 3] = ["/etc/hostname", "/etc/hosts", "/etc/resolv.conf"];
 
-/// Makes it the root of all programs.
+/// Makes it the root of all programs; beside the files that tell of this machine those of the image at `covered` cover
+/// the root's own.
 ///
 /// Errors: `NoSuchDevice`, and what mounting says.
-pub fn enter(root: &Root) -> Result<()> {
+pub fn enter(root: &Root, covered: &[Vec<u8>]) -> Result<()> {
     let (system, source) = system(root)?;
     mount_at(NEW.as_bytes(), system, &source)?;
     for path in OURS {
@@ -63,9 +64,15 @@ pub fn enter(root: &Root) -> Result<()> {
         mount_at(run.as_bytes(), memory()?, b"tmpfs")?;
     }
     if !matches!(root.changes, Changes::InPlace) {
-        TOLD.into_iter().try_for_each(make_coverable)?;
+        TOLD.into_iter()
+            .try_for_each(|path| make_coverable(path.as_bytes()))?;
     }
-    TOLD.into_iter().try_for_each(cover)?;
+    TOLD.into_iter()
+        .try_for_each(|path| cover(path.as_bytes()))?;
+    for path in covered {
+        make_coverable(path)?;
+        cover(path)?;
+    }
     let old = alloc::format!("{NEW}{}", OLD.escape_ascii());
     make_directories(old.as_bytes())?;
     mount::pivot_root(&directory(NEW.as_bytes())?, directory(old.as_bytes())?)?;
@@ -120,13 +127,21 @@ fn mount_at(path: &[u8], system: Arc<dyn FileSystem>, source: &[u8]) -> Result<(
     mount::mount(directory(path)?, system, source, MountFlags::RELATIME)
 }
 
+/// The path in the root.
+fn in_root(path: &[u8]) -> Result<Vec<u8>> {
+    let mut whole = fallible::vec(NEW.len() + path.len())?;
+    whole.extend_from_slice(NEW.as_bytes());
+    whole.extend_from_slice(path);
+    Ok(whole)
+}
+
 /// Puts an empty file where the root has none or a link, which leads to where this machine has nothing.
-fn make_coverable(path: &str) -> Result<()> {
-    let path = alloc::format!("{NEW}{path}");
-    let parent = path.rsplit_once('/').map_or("/", |(parent, _)| parent);
-    make_directories(parent.as_bytes())?;
-    let place = vfs::resolve_parent(None, path.as_bytes(), Walk::empty())?;
-    match vfs::resolve(None, path.as_bytes(), Walk::empty()) {
+fn make_coverable(path: &[u8]) -> Result<()> {
+    let path = in_root(path)?;
+    let slash = path.iter().rposition(|&byte| byte == b'/');
+    make_directories(path.get(..slash.unwrap_or(0)).unwrap_or_default())?;
+    let place = vfs::resolve_parent(None, &path, Walk::empty())?;
+    match vfs::resolve(None, &path, Walk::empty()) {
         Ok(found) if found.dentry.kind() == FileType::Symlink => names::unlink(&place)?,
         Ok(_) => return Ok(()),
         Err(Error::NotFound) => {}
@@ -136,10 +151,9 @@ fn make_coverable(path: &str) -> Result<()> {
 }
 
 /// Shows the image's file in place of the root's, if both have one.
-fn cover(path: &str) -> Result<()> {
-    let in_root = alloc::format!("{NEW}{path}");
+fn cover(path: &[u8]) -> Result<()> {
     let find = |path: &[u8]| vfs::resolve(None, path, Walk::empty());
-    let (from, to) = match (find(path.as_bytes()), find(in_root.as_bytes())) {
+    let (from, to) = match (find(path), find(&in_root(path)?)) {
         (Ok(from), Ok(to)) => (from, to),
         _ => return Ok(()),
     };
