@@ -5,7 +5,7 @@ export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
 
 KERNEL_CRATES := $(shell awk -F'"' '/^name = / { print "-p " $$2; nextfile }' kernel/*/Cargo.toml)
 
-.PHONY: help setup kernel umem io bench-malloc run test test-long bench fmt lint
+.PHONY: help setup kernel deb umem io bench-malloc run test test-long bench fmt lint
 
 help: ## list the goals
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -23,6 +23,10 @@ umem: ## build build/libumem.so, for LD_PRELOAD on Linux and on Sietch
 PREFIX ?= build/io
 io: ## install libsietch-io for C programs into build/io, or PREFIX=/usr/local
 	@user/sietch-c/install.sh $(PREFIX)
+
+deb: kernel ## build build/sietch_VERSION_amd64.deb: the command, the kernel, completions, manual pages
+	@cargo build -q --release -p cli -p sietch
+	@tools/deb.sh
 
 run: setup kernel ## serve Redis on Sietch, benchmark it once, stay up until Ctrl-C
 	@tools/run.sh

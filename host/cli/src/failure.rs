@@ -146,6 +146,74 @@ pub enum Failure {
     /// `-it` without a terminal.
     #[error("Standard input is no terminal: leave -t out.")]
     NoTerminal,
+    /// `--cpuset-cpus` of none that we have.
+    #[error(
+        "None of the CPUs of --cpuset-cpus may be used: `nproc` and `taskset -p $$` show those that may."
+    )]
+    NoSuchCpus,
+    /// `--cidfile` of another machine.
+    #[error("{} is there already: remove it, or choose another file after --cidfile.", path.display())]
+    CidfileExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A single file that is to be written to.
+    #[error(
+        "{} is a file, which a machine gets as a copy: add :ro, or mount its folder.",
+        path.display()
+    )]
+    FileNotReadOnly {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A group that nobody knows.
+    #[error("--group-add cannot be followed: {reason}.")]
+    NoSuchGroup {
+        /// Why not.
+        reason: String,
+    },
+    /// A time zone that this host does not have.
+    #[error(
+        "This host has no time zone {zone}: `timedatectl list-timezones` lists those there are (Debian's tzdata)."
+    )]
+    NoSuchZone {
+        /// What was typed.
+        zone: String,
+    },
+    /// A flag of docker's that we do not have.
+    #[error("{0}")]
+    RefusedFlag(String),
+    /// `--restart` without `-d`.
+    #[error("--restart is for machines in the background: add -d.")]
+    RestartInForeground,
+    /// A file of defaults that says something else.
+    #[error("{} has a line that is none: {line}. Give FLAG = VALUE with one of memory, cpus, accel, machine, net, nic, pull, stop-timeout or tz.", path.display())]
+    BadConfiguration {
+        /// The file.
+        path: PathBuf,
+        /// The line.
+        line: String,
+    },
+    /// `sietch man` of nothing.
+    #[error("sietch has no command {name}: `sietch --help` lists those there are.")]
+    NoSuchCommand {
+        /// What was typed.
+        name: String,
+    },
+    /// A template that cannot be followed.
+    #[error("{0}")]
+    BadFormat(String),
+    /// A filter that cannot be followed.
+    #[error(
+        "{0} is no filter: give KEY=VALUE with one of name, status, label, exited, health or ancestor."
+    )]
+    BadFilter(String),
+    /// `--pull never` of an image that is not there.
+    #[error("The store has no image {name}, and --pull never brings none: `sietch pull` does.")]
+    NotPulled {
+        /// Its name.
+        name: String,
+    },
     /// No such signal.
     #[error("{name} is no signal: give a number from 1 to 64, or a name such as TERM.")]
     NoSuchSignal {

@@ -9,25 +9,45 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use qemu::{Forward, Protocol};
 
 mod disk;
+mod environment;
 mod exec;
+mod habits;
+mod health;
 mod ip;
+mod life;
 mod lifecycle;
+mod mount;
+mod names;
+pub mod refused;
+mod rights;
 mod root;
 mod size;
 mod user;
 mod volume;
 mod volume_name;
+mod when;
 
 pub use disk::DiskFlag;
+pub use environment::EnvironmentFlags;
 pub use exec::{ExecFlags, KillFlags};
+pub use habits::HabitFlags;
+pub use health::{HealthFlags, OnUnhealthy, Span};
 pub use ip::Ip;
-pub use lifecycle::{LogsFlags, MachinesFlags, PortFlags, PsFlags, RmFlags};
+pub use life::{CpuList, LifeFlags, RestartPolicy};
+pub use lifecycle::{
+    EventsFlags, InspectFlags, LogsFlags, MachinesFlags, PortFlags, PsFlags, RenameFlags, RmFlags,
+    StatsFlags,
+};
+pub use mount::LongMount;
+pub use names::{HostEntry, NameFlags};
+pub use rights::{RightsFlags, Ulimit};
 pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
 pub(crate) use size::told;
 pub use user::User;
 pub use volume::{CreateFlags, FsckFlags, Mount, MountSource, NamesFlags, VolumeCommand};
 pub use volume_name::VolumeName;
+pub use when::{When, timestamp};
 
 /// Runs unmodified Linux programs on Sietch, each in a virtual machine of its own.
 #[derive(Debug, Parser)]
@@ -62,7 +82,13 @@ pub enum Command {
     /// Remove what is kept of machines that have ended
     Rm(RmFlags),
     /// Print all that is known of machines, as JSON
-    Inspect(MachinesFlags),
+    Inspect(InspectFlags),
+    /// Give a machine that has ended another name
+    Rename(RenameFlags),
+    /// Show what machines use of this host
+    Stats(StatsFlags),
+    /// Show what happens to machines
+    Events(EventsFlags),
     /// Print which ports of the host lead into a machine
     Port(PortFlags),
     /// Draw what a machine's CPUs do, or what its threads wait for
@@ -80,6 +106,14 @@ pub enum Command {
     Rmi(RmiFlags),
     /// Check this host and say what is missing
     Doctor,
+    /// Print a manual page, or write all of them into a folder
+    Man(ManualFlags),
+    /// Print what a shell reads to complete sietch's lines, as `sietch completions bash > FILE`
+    Completions {
+        /// The shell
+        #[arg(value_enum)]
+        shell: clap_complete::Shell,
+    },
 }
 
 /// What to put into the image and how to start it.
@@ -147,8 +181,8 @@ pub struct RunFlags {
     /// Memory, such as 64M or 1G [default: 256M, more for large images; 1G with a root of its own]
     #[arg(short = 'm', long = "memory", value_name = "SIZE")]
     pub memory: Option<Memory>,
-    /// Virtual CPUs
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    /// Virtual CPUs; a machine has whole ones, so that 1.5 is 2
+    #[arg(long, default_value_t = 1, value_parser = parse_cpus)]
     pub cpus: u8,
     /// NUMA nodes over which memory and CPUs are divided; q35 only
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=8))]
@@ -189,9 +223,57 @@ pub struct RunFlags {
         value_name = "FILE[,format=raw|qcow2][,bus=virtio|nvme[,vf=N]][,cache=unsafe][,ro]"
     )]
     pub disk: Vec<DiskFlag>,
+    /// The same as -v and --tmpfs in docker's longer form
+    #[arg(
+        long,
+        value_name = "type=bind|volume|tmpfs,source=...,target=...[,readonly]"
+    )]
+    pub mount: Vec<LongMount>,
+    /// Say that the program listens at a port, for -P
+    #[arg(long, value_name = "PORT[/udp]", value_parser = parse_exposed)]
+    pub expose: Vec<String>,
+    /// Lead a free port of the host to each port that the image, or --expose, names
+    #[arg(short = 'P', long)]
+    pub publish_all: bool,
+    /// When the image is brought from where it comes from
+    #[arg(long, value_enum, default_value_t)]
+    pub pull: PullFlag,
+    /// Try so often again if a registry does not answer
+    #[arg(long, value_name = "TIMES", default_value_t = 0)]
+    pub retry: u32,
+    /// How long to wait between two tries [default: 1s]
+    #[arg(long, value_name = "TIME")]
+    pub retry_delay: Option<Span>,
+    /// Mount the volumes and folders of another machine, too
+    #[arg(long, value_name = "NAME[:ro]")]
+    pub volumes_from: Vec<String>,
+    /// Show no progress of that
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// Remove the image from the store when the machine has ended, unless another one has it
+    #[arg(long)]
+    pub rmi: bool,
     /// The root.
     #[command(flatten)]
     pub root: RootFlags,
+    /// Restarts, the end, what is written down.
+    #[command(flatten)]
+    pub life: LifeFlags,
+    /// Whether it is well.
+    #[command(flatten)]
+    pub health: HealthFlags,
+    /// Names.
+    #[command(flatten)]
+    pub names: NameFlags,
+    /// Rights and limits.
+    #[command(flatten)]
+    pub rights: RightsFlags,
+    /// Variables.
+    #[command(flatten)]
+    pub environment: EnvironmentFlags,
+    /// What is so in any case.
+    #[command(flatten)]
+    pub habits: HabitFlags,
     /// Start another program than the image's entry point; "" none before the arguments
     #[arg(long, value_name = "PROGRAM", conflicts_with_all = ["own_root", "add", "bypass", "log"])]
     pub entrypoint: Option<String>,
@@ -202,7 +284,7 @@ pub struct RunFlags {
     #[arg(long, value_enum, default_value_t)]
     pub machine: BoardFlag,
     /// The network: user, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none
-    #[arg(long, default_value = "user")]
+    #[arg(long, visible_alias = "network", default_value = "user")]
     pub net: NetFlag,
     /// The network card's address [default: QEMU's]
     #[arg(long, value_name = "MAC")]
@@ -240,10 +322,39 @@ impl RunFlags {
     ) -> Result<Self, String> {
         let parsed = Cli::try_parse_from(words).map_err(|error| error.to_string())?;
         match parsed.command {
-            Command::Run(flags) => Ok(*flags),
+            Command::Run(flags) => Ok(flags.settled()),
             _ => Err("the line is not `sietch run`".into()),
         }
     }
+}
+
+impl RunFlags {
+    /// With docker's longer forms said in ours.
+    #[must_use]
+    pub fn settled(mut self) -> Self {
+        for mount in self.mount.drain(..) {
+            match mount {
+                LongMount::Volume(mount) => self.volume.push(mount),
+                LongMount::Memory(tmpfs) => self.root.tmpfs.push(tmpfs),
+            }
+        }
+        self.root.settle();
+        self
+    }
+}
+
+/// `--pull`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PullFlag {
+    /// Each time, what is not in the store yet
+    Always,
+    /// The same, by podman's name
+    #[default]
+    Newer,
+    /// If the store has none of that name
+    Missing,
+    /// Not at all
+    Never,
 }
 
 /// `sietch pull`.
@@ -297,12 +408,22 @@ pub enum ImageFormat {
     Raw,
 }
 
+/// `sietch man`.
+#[derive(Debug, Args)]
+pub struct ManualFlags {
+    /// The folder for all pages, such as /usr/local/share/man/man1
+    #[arg(short = 'o', long, value_name = "FOLDER", conflicts_with = "command")]
+    pub output: Option<PathBuf>,
+    /// The command, such as run [default: sietch itself]
+    pub command: Option<String>,
+}
+
 /// `sietch stop`.
 #[derive(Debug, Args)]
 pub struct StopFlags {
-    /// Seconds until the machine is ended by force
-    #[arg(short = 't', long = "time", default_value_t = 10)]
-    pub seconds: u64,
+    /// Seconds until the machine is ended by force [default: --stop-timeout of its start, or 10]
+    #[arg(short = 't', long = "time", visible_alias = "timeout")]
+    pub seconds: Option<u64>,
     /// The machines
     #[arg(required = true)]
     pub names: Vec<String>,
@@ -540,6 +661,25 @@ impl FromStr for Addition {
             host: host.into(),
             guest: guest.into(),
         })
+    }
+}
+
+fn parse_cpus(text: &str) -> Result<u8, String> {
+    const CPUS_MAX: f64 = 64.0;
+    let cpus = text.parse::<f64>().ok().map(f64::ceil);
+    let cpus = cpus.filter(|cpus| (1.0..=CPUS_MAX).contains(cpus));
+    // Whole and within its range.
+    cpus.map(|cpus| cpus as u8)
+        .ok_or_else(|| "give a number up to 64".into())
+}
+
+/// `PORT[/udp]`, as images say it.
+fn parse_exposed(text: &str) -> Result<String, String> {
+    let (port, protocol) = text.split_once('/').unwrap_or((text, "tcp"));
+    let is_port = port.parse::<u16>().is_ok_and(|port| port != 0);
+    match is_port && matches!(protocol, "tcp" | "udp") {
+        true => Ok(format!("{port}/{protocol}")),
+        false => Err("give PORT or PORT/udp".into()),
     }
 }
 

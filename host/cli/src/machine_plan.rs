@@ -15,12 +15,13 @@ use qemu::{
 use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{
-    AccelFlag, BoardFlag, BypassFlag, DiskFlag, Ip, MountSource, NetFlag, NicFlag, ProgramFlags,
-    RunFlags, User,
+    AccelFlag, Addition, BoardFlag, BypassFlag, DiskFlag, EnvironmentFlags, Ip, MountSource,
+    NameFlags, NetFlag, NicFlag, ProgramFlags, RightsFlags, RunFlags, User,
 };
 use crate::kernel_file;
 use crate::oci::{Container, Start};
-use crate::pack::{Packed, RunFile, etc, profiles};
+use crate::pack::etc::{self, Etc};
+use crate::pack::{Packed, RunFile, profiles};
 use crate::preload;
 use crate::stdio::Console;
 
@@ -63,6 +64,14 @@ pub struct GuestConfig {
     pub net: Net,
     /// The machine's name; the program's if not given.
     pub hostname: Option<String>,
+    /// Other names, and who is asked for them.
+    pub names: NameFlags,
+    /// What the program may do.
+    pub rights: RightsFlags,
+    /// Its environment.
+    pub environment: EnvironmentFlags,
+    /// Single files of the host, and where copies of them are in the machine.
+    pub files: Vec<Addition>,
     /// How the program's input and output reach us.
     pub console: Console,
     /// Whether the program is in a root of its own, and not to be packed.
@@ -80,7 +89,11 @@ impl GuestConfig {
     pub fn of(flags: &RunFlags) -> Result<Self, Failure> {
         Ok(Self {
             net: net(flags),
-            hostname: flags.name.clone(),
+            hostname: flags.names.hostname.clone().or(flags.name.clone()),
+            names: flags.names.clone(),
+            rights: flags.rights.clone(),
+            environment: flags.environment.clone(),
+            files: files(flags)?,
             console: Console::default(),
             has_own_root: flags.root.is_own(),
             container: Container::of(flags)?,
@@ -114,9 +127,13 @@ impl Plan {
             .hostname
             .clone()
             .unwrap_or_else(|| packed.name.clone());
-        let name_server = (around.net == Net::User).then_some(USER_NAME_SERVER);
-        etc::add(&mut packed.image, &hostname, name_server)?;
+        etc::add(&mut packed.image, &etc_of(&hostname, around)?)?;
+        let zone = zone_file(around)?;
+        if let Some(zone) = &zone {
+            packed.image.add(zone, Path::new(ZONE))?;
+        }
         packed.add_all(&flags.add)?;
+        packed.add_all(&around.files)?;
         if let Some(bypass) = &around.bypass {
             bypass.add_to(&mut packed);
         }
@@ -129,7 +146,13 @@ impl Plan {
             true => Vec::new(),
             false => hints(&run, &packed),
         };
-        let command_line = command_line(flags, &packed.path, &hostname, around);
+        let mut command_line = command_line(flags, &packed.path, &hostname, around);
+        if around.packs_nothing() {
+            let files = around.files.iter().map(|file| file.guest.as_path());
+            for path in files.chain(zone.iter().map(|_| Path::new(ZONE))) {
+                command_line = command_line.set("cover", &path.to_string_lossy());
+            }
+        }
         let command_line = match &around.container {
             Some(container) => container.told_to_kernel(command_line),
             None => command_line,
@@ -170,6 +193,8 @@ fn run_file(
     };
     let mut environment = start.environment;
     environment.push(format!("HOSTNAME={hostname}"));
+    environment = around.environment.left_of(environment);
+    environment.extend(around.environment.further()?);
     let console = around.console;
     if console.has_terminal() {
         environment.extend(env::var("TERM").map(|term| format!("TERM={term}")));
@@ -190,8 +215,97 @@ fn run_file(
         environment: without_repeats(environment),
         folder: start.folder,
         user: start.user,
+        groups: groups(around)?,
+        rights: around.rights.clone(),
         console,
     })
+}
+
+/// The numbers of `--group-add`: an image's groups are its own.
+fn groups(around: &GuestConfig) -> Result<Vec<u32>, Failure> {
+    let number = |name: &String| {
+        // Of a user whom each root has only the group is asked for.
+        let wanted = format!("0:{name}");
+        match &around.container {
+            Some(container) => Ok(container.group(&wanted)?),
+            None => match wanted.parse::<User>() {
+                Ok(user) => Ok(user.gid),
+                Err(reason) => Err(Failure::NoSuchGroup { reason }),
+            },
+        }
+    };
+    around.rights.group_add.iter().map(number).collect()
+}
+
+/// Where programs look for the time zone.
+const ZONE: &str = "/etc/localtime";
+
+/// The file of `--tz`.
+fn zone_file(around: &GuestConfig) -> Result<Option<PathBuf>, Failure> {
+    let Some(zone) = &around.names.tz else {
+        return Ok(None);
+    };
+    let path = match zone.as_str() {
+        "local" => PathBuf::from(ZONE),
+        zone => Path::new("/usr/share/zoneinfo").join(zone),
+    };
+    let has_climbed = zone.starts_with('/') || zone.split('/').any(|part| part == "..");
+    let path = std::fs::canonicalize(path)
+        .ok()
+        .filter(|path| path.is_file());
+    match path.filter(|_| !has_climbed) {
+        Some(path) => Ok(Some(path)),
+        None => Err(Failure::NoSuchZone { zone: zone.clone() }),
+    }
+}
+
+/// What files below /etc tell of the machine and of others.
+fn etc_of(hostname: &str, around: &GuestConfig) -> Result<Etc, Failure> {
+    let names = &around.names;
+    let usual = (around.net == Net::User).then_some(USER_NAME_SERVER.into());
+    let servers = match names.dns.is_empty() {
+        true => usual.into_iter().collect(),
+        false => names.dns.clone(),
+    };
+    let hosts = names.add_host.iter().map(|entry| {
+        let address = entry.address.unwrap_or(USER_GATEWAY.into());
+        (address, entry.names.join(" "))
+    });
+    let lines = match &names.hosts_file {
+        Some(path) => std::fs::read_to_string(path).map_err(Failure::file(path))?,
+        None => String::new(),
+    };
+    Ok(Etc {
+        hostname: hostname.into(),
+        domain: names.domainname.clone(),
+        servers,
+        searched: names.dns_search.clone(),
+        options: names.dns_option.clone(),
+        hosts: hosts.collect(),
+        lines,
+        has_hostname: !names.no_hostname,
+        is_alone: names.no_hosts,
+    })
+}
+
+/// Single files of `-v`, which a machine gets as copies.
+fn files(flags: &RunFlags) -> Result<Vec<Addition>, Failure> {
+    let mut files = Vec::new();
+    for mount in &flags.volume {
+        match &mount.source {
+            MountSource::Folder { path, .. } if path.is_file() => {
+                if !mount.read_only {
+                    return Err(Failure::FileNotReadOnly { path: path.clone() });
+                }
+                files.push(Addition {
+                    host: path.clone(),
+                    guest: PathBuf::from(&mount.guest),
+                });
+            }
+            _ => {}
+        }
+    }
+    Ok(files)
 }
 
 /// Of a variable that is set twice the last value counts, which not all programs know.
@@ -280,6 +394,10 @@ fn command_line(
         .set("init", &init.to_string_lossy())
         .set("hostname", hostname)
         .set("ip", &ip.to_string());
+    let line = match &around.names.domainname {
+        Some(domain) => line.set("domainname", domain),
+        None => line,
+    };
     let line = match &flags.ip6 {
         Some(ip) => line.set("ip6", &ip.to_string()),
         None => line,
@@ -432,6 +550,9 @@ fn folders(
         let MountSource::Folder { path, host_owners } = &mount.source else {
             continue;
         };
+        if path.is_file() {
+            continue;
+        }
         let host = std::fs::canonicalize(path).map_err(|_| Failure::NoSuchPath {
             path: path.clone(),
             flag: "-v",

@@ -4,13 +4,27 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::FromArgMatches;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use cli::commands;
-use cli::flags::{Cli, Command};
+use cli::defaults;
+use cli::failure::Failure;
+use cli::flags::{Cli, Command, refused};
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Run(flags) => commands::run::run(&flags),
+    let grammar = match defaults::command() {
+        Ok(grammar) => grammar,
+        Err(failure) => return failed(&failure),
+    };
+    let parsed = grammar
+        .try_get_matches()
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let command = match parsed {
+        Ok(line) => line.command,
+        Err(error) => return unparsed(&error),
+    };
+    let result = match command {
+        Command::Run(flags) => commands::run::run(&flags.settled()),
         Command::Build(flags) => commands::build::build(&flags),
         Command::Ps(flags) => commands::ps::ps(&flags),
         Command::Logs(flags) => commands::logs::logs(&flags),
@@ -21,6 +35,9 @@ fn main() -> ExitCode {
         Command::Wait(flags) => commands::wait::wait(&flags),
         Command::Rm(flags) => commands::rm::rm(&flags),
         Command::Inspect(flags) => commands::inspect::inspect(&flags),
+        Command::Rename(flags) => commands::rename::rename(&flags),
+        Command::Stats(flags) => commands::stats::stats(&flags),
+        Command::Events(flags) => commands::events::events(&flags),
         Command::Port(flags) => commands::port::port(&flags),
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
@@ -29,12 +46,39 @@ fn main() -> ExitCode {
         Command::Pull(flags) => commands::images::pull(&flags),
         Command::Rmi(flags) => commands::images::rmi(&flags),
         Command::Doctor => Ok(commands::doctor::doctor()),
+        Command::Man(flags) => commands::manual::man(&flags),
+        Command::Completions { shell } => commands::manual::completions(shell),
     };
     match result {
         Ok(status) => ExitCode::from(status),
-        Err(failure) => {
-            eprintln!("sietch: {failure}");
-            ExitCode::from(failure.status())
-        }
+        Err(failure) => failed(&failure),
     }
+}
+
+fn failed(failure: &Failure) -> ExitCode {
+    eprintln!("sietch: {failure}");
+    ExitCode::from(failure.status())
+}
+
+/// A line that is none: a flag or a command of docker's that we do not have has a sentence of its own, and docker's status.
+fn unparsed(error: &clap::Error) -> ExitCode {
+    let is_run = std::env::args()
+        .nth(1)
+        .is_some_and(|command| command == "run");
+    let sentence = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) if is_run => {
+            refused::sentence(flag)
+        }
+        (ErrorKind::InvalidSubcommand, _) => {
+            let command = std::env::args().nth(1);
+            command.and_then(|command| refused::command_sentence(&command))
+        }
+        _ => None,
+    };
+    let Some(sentence) = sentence else {
+        // Where nobody reads it there is nothing to be done.
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(u8::MAX));
+    };
+    failed(&Failure::RefusedFlag(sentence))
 }

@@ -32,7 +32,7 @@ pub fn variable() -> String {
 fn library() -> Result<PathBuf, Failure> {
     let path = match env::var_os(VARIABLE) {
         Some(path) => PathBuf::from(path),
-        None => kernel_file::target_folder().join(IN_TARGET),
+        None => kernel_file::built_or_installed(IN_TARGET),
     };
     match path.is_file() {
         true => Ok(path),

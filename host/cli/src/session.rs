@@ -15,7 +15,7 @@
 //! a signal of it. Three within a second end the machine by force. Elsewhere the first
 //! signal asks the program to end, the second ends the machine.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -24,13 +24,17 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use agent::Message;
 use qemu::report::Report;
 use qemu::{Machine, Qemu, Streams, Vm};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
+use crate::agent::client::Client;
 use crate::agent::hub;
 use crate::failure::Failure;
+use crate::flags::OnUnhealthy;
+use crate::log::Log;
 use crate::room;
 use crate::stdio::{self, Console, StdFile, Stdio};
 use crate::streams::{self, Outlet};
@@ -43,8 +47,6 @@ const CTRL_D: u8 = 4;
 /// As many Ctrl-C within [`INSISTENCE`] end the machine.
 const INSISTENT_PRESSES: usize = 3;
 const INSISTENCE: Duration = Duration::from_secs(1);
-/// How long a program may take to end after it was asked.
-const PATIENCE: Duration = Duration::from_secs(10);
 /// How often the last output is looked for.
 const LAST_POLL: Duration = Duration::from_millis(2);
 /// How a line about a system call starts; a thread's number follows.
@@ -52,6 +54,7 @@ const TRACE_LINE: &[u8] = b"sietch: [";
 /// How often the kernel's log is looked at while it is shown.
 const TRACE_POLL: Duration = Duration::from_millis(20);
 
+#[derive(Debug)]
 enum Event {
     /// QEMU closed the console.
     Ended,
@@ -59,6 +62,53 @@ enum Event {
     Terminate,
     /// The machine should end now.
     Kill,
+    /// The machine should end, so that it can be started again.
+    Renew {
+        /// Whether it is not asked.
+        by_force: bool,
+    },
+}
+
+/// How a session ends its machine.
+#[derive(Clone, Copy, Debug)]
+pub struct StopRules<'a> {
+    /// The machine's name, by which its agent is reached.
+    pub name: &'a str,
+    /// The signal that asks the program to end, if not SIGTERM.
+    pub signal: Option<u8>,
+    /// How long it may take then.
+    pub patience: Duration,
+    /// How long the machine may run at all.
+    pub after: Option<Duration>,
+}
+
+/// A machine that has ended.
+#[derive(Debug)]
+pub struct Served {
+    /// What its kernel reported.
+    pub report: Report,
+    /// What QEMU said.
+    pub complaints: String,
+    /// Whether somebody wanted it to end.
+    pub was_asked: bool,
+}
+
+/// Ends a session's machine from another thread.
+#[derive(Clone, Debug)]
+pub struct Ender(Sender<Event>);
+
+impl Ender {
+    /// Does what is to be done with a machine that is unhealthy.
+    pub fn end(&self, how: OnUnhealthy) {
+        let event = match how {
+            OnUnhealthy::None => return,
+            OnUnhealthy::Kill => Event::Renew { by_force: true },
+            OnUnhealthy::Restart => Event::Renew { by_force: false },
+            OnUnhealthy::Stop => Event::Terminate,
+        };
+        // A session that has just ended needs it no more.
+        let _ = self.0.send(event);
+    }
 }
 
 /// A machine that runs in the foreground.
@@ -83,11 +133,7 @@ impl Session {
         console_log: &Path,
         console: Console,
     ) -> Result<Self, Failure> {
-        let log = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(console_log);
-        let log = log.map_err(Failure::file(console_log))?;
+        let log = Log::open(console_log).map_err(Failure::file(console_log))?;
         let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH]).map_err(Failure::Lost)?;
         let (vm, pipes) = Vm::start(qemu, machine)?;
         room::watch(machine);
@@ -96,12 +142,12 @@ impl Session {
         }
         let (sender, events) = channel();
         let for_serial = sender.clone();
-        let serial_log = log.try_clone().map_err(Failure::Lost)?;
+        let serial_log = log.clone();
         // Ours is not held in vain: its reader waits for its end.
         let has_serial = matches!(console, Console::Serial { .. });
         let serial = has_serial.then(|| stdio::duplicate(1)).flatten();
         thread::spawn(move || {
-            copy_serial(pipes.output, serial, serial_log);
+            copy_serial(pipes.output, serial, &serial_log);
             let _ = for_serial.send(Event::Ended);
         });
         let mut session = Self {
@@ -134,7 +180,7 @@ impl Session {
         &mut self,
         stdio: Stdio,
         streams: Streams,
-        log: &File,
+        log: &Log,
     ) -> io::Result<Option<impl FnMut() + Send + use<>>> {
         let is_stream = |number: usize| stdio.is_ours && stdio.files[number] == StdFile::Stream;
         let screen = stdio.terminal();
@@ -150,8 +196,8 @@ impl Session {
             (output.clone(), streams.stdout),
             (errors, streams.stderr),
         ] {
-            let log = log.try_clone()?;
-            let copy = move || outlet.copy_from(stream, log);
+            let log = log.clone();
+            let copy = move || outlet.copy_from(stream, &log);
             self.outputs.push(thread::spawn(copy));
         }
         thread::spawn(move || streams::obey_messages(streams.messages, &output));
@@ -218,18 +264,40 @@ impl Session {
         self.trace = Some(thread::spawn(move || copy_trace(&path, pid)));
     }
 
+    /// Who else may end the machine: the health check.
+    pub fn ender(&self) -> Ender {
+        Ender(self.sender.clone())
+    }
+
+    /// Ends the machine after `time`.
+    fn end_after(&self, time: Duration) {
+        let sender = self.sender.clone();
+        thread::spawn(move || {
+            thread::sleep(time);
+            let _ = sender.send(Event::Kill);
+        });
+    }
+
     /// Serves the machine until it ends.
-    pub fn serve(mut self) -> Result<(Report, String), Failure> {
+    pub fn serve(mut self, stop: &StopRules<'_>) -> Result<Served, Failure> {
         let mut deadline: Option<Instant> = None;
-        let mut is_killed = false;
+        let (mut is_killed, mut was_asked) = (false, false);
+        if let Some(time) = stop.after {
+            self.end_after(time);
+        }
         loop {
             match self.next_event(deadline) {
                 Event::Ended => break,
                 Event::Terminate if deadline.is_none() => {
-                    deadline = Some(Instant::now() + PATIENCE);
-                    is_killed = self.vm.terminate().is_err();
+                    was_asked = true;
+                    deadline = Some(Instant::now() + stop.patience);
+                    is_killed = !self.ask_to_end(stop);
                 }
-                Event::Kill | Event::Terminate => is_killed = true,
+                Event::Renew { by_force } => {
+                    deadline = Some(Instant::now() + stop.patience);
+                    is_killed = by_force || !self.ask_to_end(stop);
+                }
+                Event::Kill | Event::Terminate => (is_killed, was_asked) = (true, true),
             }
             if is_killed {
                 self.vm.kill();
@@ -243,7 +311,20 @@ impl Session {
             let _ = trace.join();
         }
         drop(self.sender);
-        Ok((report, self.complaints.text()))
+        Ok(Served {
+            report,
+            complaints: self.complaints.text(),
+            was_asked,
+        })
+    }
+
+    /// Asks the program to end; whether it heard.
+    fn ask_to_end(&self, stop: &StopRules<'_>) -> bool {
+        let by_signal = stop.signal.is_some_and(|signal| {
+            let client = Client::connect(stop.name);
+            client.is_ok_and(|(client, _)| client.say(0, Message::Signal(signal)).is_ok())
+        });
+        by_signal || self.vm.terminate().is_ok()
     }
 
     /// Waits until all output is out, or the user wants to wait no longer.
@@ -251,7 +332,7 @@ impl Session {
         while !self.outputs.iter().all(JoinHandle::is_finished) {
             match self.events.recv_timeout(LAST_POLL) {
                 Ok(Event::Terminate | Event::Kill) => return,
-                Ok(Event::Ended) | Err(_) => {}
+                Ok(Event::Ended | Event::Renew { .. }) | Err(_) => {}
             }
         }
     }
@@ -269,13 +350,13 @@ impl Session {
 }
 
 /// Copies the serial port out. The log goes on when nobody reads our output any more.
-fn copy_serial(mut serial: impl Read, mut output: Option<File>, mut log: File) {
+fn copy_serial(mut serial: impl Read, mut output: Option<File>, log: &Log) {
     let mut buffer = [0; 4096];
     while let Ok(len @ 1..) = serial.read(&mut buffer) {
         if let Some(output) = &mut output {
             let _ = output.write_all(&buffer[..len]);
         }
-        let _ = log.write_all(&buffer[..len]);
+        log.add(&buffer[..len]);
     }
 }
 

@@ -5,6 +5,7 @@
 //! of the same name takes it over. A machine runs while the process in its settings
 //! is there.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,6 +22,8 @@ const SESSION_PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(20);
 /// The file with the number of the process that starts a machine.
 const OWNER: &str = "owner";
+/// The file that is there if somebody wants the machine to end, and not to be started again.
+const STOP: &str = "stop";
 
 /// What `ps` and `stop` know of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -50,6 +53,27 @@ pub struct Settings {
     /// See [`Settings::arguments`].
     #[serde(default)]
     pub directory: PathBuf,
+    /// Words about it, of `--label` and the image.
+    #[serde(default)]
+    pub labels: BTreeMap<String, String>,
+    /// Words about it that only `inspect` shows.
+    #[serde(default)]
+    pub annotations: BTreeMap<String, String>,
+    /// The image, if it is of one.
+    #[serde(default)]
+    pub image: Option<String>,
+    /// The signal that asks its program to end, if not SIGTERM.
+    #[serde(default)]
+    pub stop_signal: Option<u8>,
+    /// Seconds after which a program that was asked to end is ended.
+    #[serde(default)]
+    pub stop_timeout_s: Option<u64>,
+    /// How often it was started again.
+    #[serde(default)]
+    pub restarts: u32,
+    /// Whether it has ended and is about to be started again.
+    #[serde(default)]
+    pub is_restarting: bool,
     /// How it ended, once it has and its session could say it.
     #[serde(default)]
     pub ended: Option<Ended>,
@@ -64,14 +88,39 @@ pub struct Ended {
     pub at_s: u64,
 }
 
+/// How long a program that was asked to end may take if nobody says otherwise, as with docker.
+const STOP_PATIENCE_S: u64 = 10;
 /// The status of a machine whose session was killed with it, as a shell has it.
 const STATUS_KILLED: u8 = 137;
 
 impl Settings {
     /// Whether it runs, or its session has still to say how it ended.
     pub fn is_served(&self) -> bool {
-        let runs = || is_qemu(self.qemu_pid) || is_called(self.session_pid, "sietch");
-        self.ended.is_none() && runs()
+        match (self.is_restarting, self.ended) {
+            (true, _) => self.has_session(),
+            (false, Some(_)) => false,
+            (false, None) => is_qemu(self.qemu_pid) || self.has_session(),
+        }
+    }
+
+    /// `running`, `restarting` or `exited`.
+    pub fn state(&self) -> &'static str {
+        match (self.is_served(), self.is_restarting) {
+            (true, true) => "restarting",
+            (true, false) => "running",
+            (false, _) => "exited",
+        }
+    }
+
+    /// Whether the process that keeps it is there.
+    fn has_session(&self) -> bool {
+        is_called(self.session_pid, "sietch")
+    }
+
+    /// How long a program that was asked to end may take.
+    pub fn stop_patience(&self, seconds: Option<u64>) -> Duration {
+        let seconds = seconds.or(self.stop_timeout_s);
+        Duration::from_secs(seconds.unwrap_or(STOP_PATIENCE_S))
     }
 
     /// The exit status of one that has ended.
@@ -133,7 +182,9 @@ impl Folder {
     fn is_in_use(&self) -> bool {
         let owner = || fs::read_to_string(self.0.join(OWNER)).ok();
         match self.settings() {
-            Some(settings) => is_qemu(settings.qemu_pid),
+            Some(settings) => {
+                is_qemu(settings.qemu_pid) || settings.is_restarting && settings.has_session()
+            }
             None => owner().is_some_and(|pid| Path::new("/proc").join(pid).exists()),
         }
     }
@@ -200,6 +251,28 @@ impl Folder {
         }
     }
 
+    /// The machine of this process is, or is not any more, about to be started again.
+    pub fn note_restart(&self, is_restarting: bool) -> Result<(), Failure> {
+        match self.settings() {
+            Some(settings) => self.write_settings(&Settings {
+                is_restarting,
+                ..settings
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Somebody wants the machine to end, and not to be started again.
+    pub fn note_wish_to_stop(&self) -> Result<(), Failure> {
+        let path = self.0.join(STOP);
+        fs::write(&path, "").map_err(Failure::file(path))
+    }
+
+    /// Whether somebody does, or has removed it already.
+    pub fn is_wished_to_stop(&self) -> bool {
+        self.0.join(STOP).exists() || !self.0.exists()
+    }
+
     /// Waits until the session of a machine that has ended, or is about to, has said how; not for ever, as it may have
     /// output that nobody reads.
     pub fn wait_for_session(&self) {
@@ -213,6 +286,11 @@ impl Folder {
     /// Removes all that is kept of a machine that has ended.
     pub fn remove(&self) -> Result<(), Failure> {
         fs::remove_dir_all(&self.0).map_err(Failure::file(&self.0))
+    }
+
+    /// Gives it another name, which nobody has.
+    pub fn rename(&self, name: &str) -> Result<(), Failure> {
+        fs::rename(&self.0, base().join(name)).map_err(Failure::file(&self.0))
     }
 
     /// Writes the settings; from now on the machine is listed.
@@ -230,7 +308,7 @@ impl Folder {
 /// The machines that run, by name.
 pub fn running() -> Vec<Settings> {
     let mut machines = all();
-    machines.retain(|settings| is_qemu(settings.qemu_pid));
+    machines.retain(Settings::is_served);
     machines
 }
 
@@ -253,7 +331,7 @@ pub fn now_s() -> u64 {
 }
 
 /// The user's folder for machines, readable by nobody else where we make it.
-fn base() -> PathBuf {
+pub(crate) fn base() -> PathBuf {
     match env::var_os("XDG_RUNTIME_DIR") {
         Some(folder) => PathBuf::from(folder).join("sietch"),
         None => env::temp_dir().join(format!("sietch-{}", rustix::process::getuid().as_raw())),

@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::log::Log;
 use crate::stdio::Window;
 
 /// Bytes copied at once.
@@ -47,11 +48,10 @@ impl Outlet {
     }
 
     /// Copies everything from `stream` until its end, or until nobody reads here.
-    pub fn copy_from(&self, mut stream: UnixStream, mut log: File) {
+    pub fn copy_from(&self, mut stream: UnixStream, log: &Log) {
         let mut buffer = vec![0; BUFFER_BYTES];
         while let Ok(len @ 1..) = stream.read(&mut buffer) {
-            // The log is for reading afterwards: the program does not depend on it.
-            let _ = log.write_all(&buffer[..len]);
+            log.add(&buffer[..len]);
             if self.with(|state| state.write(&buffer[..len])).is_err() {
                 return;
             }
@@ -161,16 +161,27 @@ mod tests {
 
     use super::*;
 
+    /// A log that nobody reads.
+    fn no_log(name: &str) -> Log {
+        let name = format!("sietch-streams-{name}-{}", std::process::id());
+        let folder = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&folder).expect("room");
+        let log = Log::open(&folder.join("console.log")).expect("room");
+        // What is open stays so.
+        let _ = std::fs::remove_dir_all(folder);
+        log
+    }
+
     #[test]
     fn an_output_that_no_program_holds_is_closed_once_all_of_it_is_copied() {
         let (reader, writer) = io::pipe().expect("a pipe");
         let outlet = Outlet::new(Some(File::from(std::os::fd::OwnedFd::from(writer))));
         let (mut kernel, stream) = UnixStream::pair().expect("sockets");
-        let log = File::create("/dev/null").expect("there");
+        let log = no_log("closed");
         // The word about the end may be faster than the bytes.
         outlet.end_at(3);
         let copier = outlet.clone();
-        let copying = thread::spawn(move || copier.copy_from(stream, log));
+        let copying = thread::spawn(move || copier.copy_from(stream, &log));
         kernel.write_all(b"abc").expect("read");
         let mut seen = Vec::new();
         let mut reader = reader;
@@ -186,9 +197,9 @@ mod tests {
         drop(reader);
         let outlet = Outlet::new(Some(File::from(std::os::fd::OwnedFd::from(writer))));
         let (mut kernel, stream) = UnixStream::pair().expect("sockets");
-        let log = File::create("/dev/null").expect("there");
+        let log = no_log("unread");
         kernel.write_all(b"abc").expect("room");
-        outlet.copy_from(stream, log);
+        outlet.copy_from(stream, &log);
         assert_eq!(kernel.read(&mut [0; 1]).expect("its end"), 0);
     }
 }

@@ -44,6 +44,7 @@ mod datagrams;
 mod deafness;
 mod disk_faults;
 mod disks;
+mod docker;
 mod entered;
 mod etcd;
 mod exchanged;
@@ -306,6 +307,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, streams::TESTS),
         ours(setup, entered::TESTS),
         ours(setup, once(setup, Cpus::One, lifecycle::TESTS)),
+        ours(setup, once(setup, Cpus::One, docker::TESTS)),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),

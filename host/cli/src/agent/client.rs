@@ -20,7 +20,7 @@ use crate::stdio::{duplicate, window_of};
 /// docker's status for a command whose container was killed.
 const STATUS_MACHINE_ENDED: u8 = 137;
 /// A client has one command; the session gives it the channel.
-const CHANNEL: u16 = 1;
+pub(super) const CHANNEL: u16 = 1;
 
 /// Bytes of input that the command still takes.
 #[derive(Default)]
@@ -74,7 +74,8 @@ impl Client {
         stream.write_all(&bytes)
     }
 
-    fn ask(&self, request: &[u8]) -> io::Result<()> {
+    /// Sends a request.
+    pub(super) fn ask(&self, request: &[u8]) -> io::Result<()> {
         let mut parts = request.chunks(PAYLOAD_BYTES_MAX).peekable();
         while let Some(part) = parts.next() {
             let message = match parts.peek() {

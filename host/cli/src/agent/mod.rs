@@ -15,6 +15,7 @@
 pub mod client;
 pub mod hub;
 mod outbox;
+pub mod probe;
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -3,11 +3,13 @@
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::flags::MachinesFlags;
+use crate::flags::InspectFlags;
+use crate::format::Template;
+use crate::health::Health;
 use crate::state::{Folder, Settings};
 
 /// Runs the command.
-pub fn inspect(flags: &MachinesFlags) -> Result<u8, Failure> {
+pub fn inspect(flags: &InspectFlags) -> Result<u8, Failure> {
     let described = flags.names.iter().map(|name| {
         let folder = Folder::of(name);
         let settings = folder.settings();
@@ -15,28 +17,45 @@ pub fn inspect(flags: &MachinesFlags) -> Result<u8, Failure> {
         Ok(describe(&folder, &settings))
     });
     let machines: Vec<Value> = described.collect::<Result<_, Failure>>()?;
-    println!("{:#}", Value::from(machines));
+    match &flags.format {
+        None => println!("{:#}", Value::from(machines)),
+        Some(format) => {
+            let lines = Template::parse(format)?.lines(&machines);
+            lines.iter().for_each(|line| println!("{line}"));
+        }
+    }
     Ok(0)
 }
 
 fn describe(folder: &Folder, settings: &Settings) -> Value {
-    let runs = settings.is_served();
+    let state = settings.state();
+    let runs = state == "running";
     let ended = (!runs).then(|| settings.status());
     json!({
         "name": settings.name,
         "command": settings.command,
         "state": {
-            "status": if runs { "running" } else { "exited" },
+            "status": state,
             "running": runs,
+            "restarting": state == "restarting",
             "pid": if runs { settings.qemu_pid } else { 0 },
             "exit_code": ended,
             "started_s": settings.started_s,
             "ended_s": settings.ended.map(|ended| ended.at_s),
+            "health": Health::read(folder.path()),
         },
+        "restart_count": settings.restarts,
+        "image": settings.image,
+        "labels": settings.labels,
+        "annotations": settings.annotations,
+        "stop_signal": settings.stop_signal,
+        "stop_timeout_s": settings.stop_timeout_s,
         "ports": settings.ports,
         "volumes": settings.volumes,
         "memory_mib": settings.memory_mib,
         "kernel": settings.kernel,
+        "arguments": settings.arguments,
+        "directory": settings.directory,
         "folder": folder.path(),
         "log": folder.console_log(),
     })

@@ -3,11 +3,14 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
+use crate::events::now_ms;
 use crate::failure::Failure;
-use crate::flags::LogsFlags;
+use crate::flags::{LogsFlags, timestamp};
+use crate::log::Times;
 use crate::state::Folder;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -24,15 +27,72 @@ pub fn logs(flags: &LogsFlags) -> Result<u8, Failure> {
         log.seek(SeekFrom::Start(start))
             .map_err(Failure::file(&path))?;
     }
-    let mut stdout = io::stdout();
+    let mut shown = Shown::new(flags, log, &path);
     loop {
         // Looked at before the copy, so that the last words are copied too.
-        let is_running = folder.running().is_some();
-        let copied = io::copy(&mut log, &mut stdout).and_then(|_| stdout.flush());
-        if copied.is_err() || !flags.follow || !is_running {
+        let is_served = folder
+            .settings()
+            .is_some_and(|settings| settings.is_served());
+        let is_last = !flags.follow || !is_served;
+        let copied = shown.copy(is_last);
+        if copied.is_err() || is_last {
             return Ok(0);
         }
         thread::sleep(POLL);
+    }
+}
+
+/// What is shown of a log.
+struct Shown<'a> {
+    reader: BufReader<File>,
+    path: &'a Path,
+    /// The line that has not ended yet, and where it began.
+    line: Vec<u8>,
+    at: u64,
+    since_ms: u64,
+    until_ms: u64,
+    has_times: bool,
+    is_plain: bool,
+}
+
+impl<'a> Shown<'a> {
+    fn new(flags: &LogsFlags, mut log: File, path: &'a Path) -> Self {
+        let now = now_ms();
+        Self {
+            at: log.stream_position().unwrap_or(0),
+            reader: BufReader::new(log),
+            path,
+            line: Vec::new(),
+            since_ms: flags.since.map_or(0, |since| since.at_ms(now)),
+            until_ms: flags.until.map_or(u64::MAX, |until| until.at_ms(now)),
+            has_times: flags.timestamps,
+            is_plain: !flags.timestamps && flags.since.is_none() && flags.until.is_none(),
+        }
+    }
+
+    /// Copies what is new; of a line that has no end yet only if it `is_last`, or if lines do not matter.
+    fn copy(&mut self, is_last: bool) -> io::Result<()> {
+        let mut stdout = io::stdout().lock();
+        if self.is_plain {
+            io::copy(&mut self.reader, &mut stdout)?;
+            return stdout.flush();
+        }
+        let times = Times::read(self.path);
+        while self.reader.read_until(b'\n', &mut self.line)? > 0 {
+            if !self.line.ends_with(b"\n") && !is_last {
+                break;
+            }
+            let ms = times.at(self.at).unwrap_or(0);
+            self.at += self.line.len() as u64;
+            if (self.since_ms..=self.until_ms).contains(&ms) {
+                if self.has_times {
+                    write!(stdout, "{} ", timestamp(ms))?;
+                }
+                stdout.write_all(&self.line)?;
+            }
+            self.line.clear();
+        }
+        stdout.flush()
     }
 }
 

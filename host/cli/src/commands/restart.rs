@@ -1,7 +1,5 @@
 //! `sietch restart`: ends machines and starts them again, as they were started, in the background.
 
-use std::time::Duration;
-
 use super::{background, stop};
 use crate::failure::Failure;
 use crate::flags::StopFlags;
@@ -10,18 +8,18 @@ use crate::state::Folder;
 /// Runs the command.
 pub fn restart(flags: &StopFlags) -> Result<u8, Failure> {
     for name in &flags.names {
-        restart_one(name, Duration::from_secs(flags.seconds))?;
+        restart_one(name, flags.seconds)?;
         println!("{name}");
     }
     Ok(0)
 }
 
-fn restart_one(name: &str, patience: Duration) -> Result<(), Failure> {
+fn restart_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> {
     let folder = Folder::of(name);
     let settings = folder.settings();
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
     if settings.is_served() {
-        stop::stop_one(name, patience)?;
+        stop::stop_one(name, seconds)?;
         folder.wait_for_session();
     }
     let (name, folder) = Folder::take(Some(name), name)?;

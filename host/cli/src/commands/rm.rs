@@ -1,5 +1,6 @@
 //! `sietch rm`: removes what is kept of machines that have ended.
 
+use crate::events;
 use crate::failure::Failure;
 use crate::flags::RmFlags;
 use crate::state::{Folder, kill};
@@ -8,12 +9,13 @@ use crate::state::{Folder, kill};
 pub fn rm(flags: &RmFlags) -> Result<u8, Failure> {
     for name in &flags.names {
         rm_one(name, flags.force)?;
+        events::note(name, "destroy", None);
         println!("{name}");
     }
     Ok(0)
 }
 
-fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
+pub(super) fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
     let folder = Folder::of(name);
     let Some(settings) = folder.settings() else {
         return Err(Failure::NoSuchMachine { name: name.into() });
@@ -22,6 +24,7 @@ fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
         if !force {
             return Err(Failure::StillRuns { name: name.into() });
         }
+        folder.note_wish_to_stop()?;
         kill(&settings);
         folder.wait_for_session();
     }

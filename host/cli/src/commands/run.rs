@@ -7,21 +7,26 @@ use std::env;
 use std::fs;
 use std::mem;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
 
-use super::background;
+use super::{background, life, rm};
+use crate::events;
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, RunFlags};
+use crate::flags::{AccelFlag, Mount, Publish, RestartPolicy, RunFlags};
+use crate::health::{self, Check};
 use crate::kernel_file;
 use crate::machine_plan::{self, GuestConfig, Plan};
-use crate::oci::Container;
+use crate::oci::{self, Container};
 use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
-use crate::session::Session;
+use crate::session::{Served, Session, StopRules};
+use crate::signals;
 use crate::state::{self, Folder, Settings};
 use crate::stdio::{Console, Stdio as ProgramStdio};
 use crate::terminal::{self, RawTerminal};
+use crate::turn::Turn;
 use crate::volumes::{self, Attached};
 
 /// Runs the command.
@@ -30,22 +35,35 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     if flags.detach && detached.is_none() && !flags.dry_run {
         return detach(flags);
     }
+    if flags.life.restart != RestartPolicy::No && !flags.detach {
+        return Err(Failure::RestartInForeground);
+    }
+    let flags = &with_others_volumes(flags)?;
     let qemu = Qemu::find()?;
     let around = GuestConfig {
         console: console(detached.is_some())?,
         ..GuestConfig::of(flags)?
     };
-    let mut plan = Plan::new(&flags.program, &around)?;
+    let plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
         return dry_run(flags, plan, &around, &qemu);
     }
+    match flags.publish_all {
+        true => serve(&publish_all(flags, &around)?, &qemu, &around, plan),
+        false => serve(flags, &qemu, &around, plan),
+    }
+}
+
+/// Starts the machine, and keeps it until it ends; its status.
+fn serve(
+    flags: &RunFlags,
+    qemu: &Qemu,
+    around: &GuestConfig,
+    mut plan: Plan,
+) -> Result<u8, Failure> {
     check_ports(flags)?;
-    let ports = around.container.as_ref();
-    let ports = ports.and_then(|container| container.start.hint(flags));
-    plan.hints
-        .iter()
-        .chain(&ports)
-        .for_each(|hint| eprintln!("sietch: {hint}"));
+    hint(flags, around, &plan);
+    let (detached, turn) = (background::name(), Turn::of_this_process());
     let name = flags.name.as_deref().or(detached.as_deref());
     if let Some(container) = &around.container {
         container.make_volumes(flags)?;
@@ -54,8 +72,12 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     let (name, folder) = match &detached {
         // The parent took the folder, and our standard error leads into it.
         Some(name) => (name.clone(), Folder::of(name)),
-        None => Folder::take(name, &plan.name)?,
+        None => take(flags, name, &plan.name)?,
     };
+    if turn.restarts > 0 && folder.is_wished_to_stop() {
+        folder.note_restart(false)?;
+        return Ok(0);
+    }
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
     around.add_to(&mut machine);
@@ -63,31 +85,136 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
     let raw = RawTerminal::enter();
-    let mut session = Session::start(&qemu, &machine, &folder.console_log(), plan.console)?;
+    life::pin(&flags.life)?;
+    let mut session = Session::start(qemu, &machine, &folder.console_log(), plan.console)?;
+    life::write_numbers(&flags.life, &name, session.pid())?;
     if flags.program.strace {
         session.show_trace();
     }
-    folder.write_settings(&settings(flags, &name, &machine, &volumes, session.pid()))?;
+    let settings = Settings {
+        restarts: turn.restarts,
+        ..settings(flags, &name, around, &machine, &volumes, session.pid())?
+    };
+    folder.write_settings(&settings)?;
+    events::note(&name, "start", None);
+    if let Some(check) = check(flags, around) {
+        let ender = session.ender();
+        health::watch(&name, &folder, check, move |how| ender.end(how));
+    }
     let recorder = recorder(flags, &name, &machine);
-    let (report, complaints) = session.serve()?;
+    let start = Instant::now();
+    let served = session.serve(&stop_rules(flags, &settings))?;
     drop(raw);
-    folder.note_end(report.status())?;
+    let status = served.report.status();
+    folder.note_end(status)?;
+    events::note(&name, "die", Some(status));
     if let Some(recorder) = recorder {
         recorder.finish();
     }
     let _ = fs::remove_file(&machine.initrd);
-    if let qemu::report::Ending::Lost { .. } = report.ending {
-        complaints
+    tell(&served, &plan.name, &machine);
+    if !served.was_asked {
+        // What it holds, volumes' locks too, goes with this process.
+        turn.again(flags.life.restart, &folder, status, start.elapsed())?;
+    }
+    drop(volumes);
+    clear_up(flags, &folder, &settings)?;
+    Ok(status)
+}
+
+/// How the machine is ended.
+fn stop_rules<'a>(flags: &RunFlags, settings: &'a Settings) -> StopRules<'a> {
+    StopRules {
+        name: &settings.name,
+        signal: settings.stop_signal,
+        patience: settings.stop_patience(None),
+        after: flags.life.timeout.map(Duration::from_secs),
+    }
+}
+
+/// Says what may surprise the user.
+fn hint(flags: &RunFlags, around: &GuestConfig, plan: &Plan) {
+    let ports = around.container.as_ref();
+    let ports = ports.and_then(|container| container.start.hint(flags));
+    let hints = plan.hints.iter().chain(&ports);
+    hints.for_each(|hint| eprintln!("sietch: {hint}"));
+}
+
+/// Says how the machine ended.
+fn tell(served: &Served, program: &str, machine: &Machine) {
+    if let qemu::report::Ending::Lost { .. } = served.report.ending {
+        served
+            .complaints
             .lines()
             .for_each(|line| eprintln!("sietch: {line}"));
     }
-    for sentence in report.sentences(&plan.name, &machine.kernel) {
+    for sentence in served.report.sentences(program, &machine.kernel) {
         eprintln!("sietch: {sentence}");
     }
+}
+
+/// Removes what is not to be kept of a machine that has ended.
+fn clear_up(flags: &RunFlags, folder: &Folder, settings: &Settings) -> Result<(), Failure> {
     if flags.rm {
         folder.remove()?;
     }
-    Ok(report.status())
+    life::remove_numbers(&flags.life);
+    if let Some(image) = settings.image.as_ref().filter(|_| flags.rmi) {
+        remove_image(image);
+    }
+    Ok(())
+}
+
+/// With the mounts of the machines of `--volumes-from`.
+fn with_others_volumes(flags: &RunFlags) -> Result<RunFlags, Failure> {
+    let mut flags = flags.clone();
+    for text in flags.volumes_from.clone() {
+        let (name, is_read_only) = match text.strip_suffix(":ro") {
+            Some(name) => (name, true),
+            None => (text.strip_suffix(":rw").unwrap_or(&text), false),
+        };
+        let other = Folder::of(name).settings();
+        let other = other.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
+        let line = ["sietch".to_string()].into_iter().chain(other.arguments);
+        let Ok(others) = RunFlags::of_line(line) else {
+            return Err(Failure::NoSuchMachine { name: name.into() });
+        };
+        let mounts = others.volume.into_iter().map(|mount| Mount {
+            read_only: mount.read_only || is_read_only,
+            ..mount.within(&other.directory)
+        });
+        flags.volume.extend(mounts);
+    }
+    Ok(flags)
+}
+
+/// How the machine's program is asked whether it is well.
+fn check(flags: &RunFlags, around: &GuestConfig) -> Option<Check> {
+    let image = around.container.as_ref();
+    Check::of(
+        &flags.health,
+        image.and_then(|container| container.process.healthcheck.as_ref()),
+    )
+}
+
+/// Takes a folder for a machine, that of another one with `--replace`.
+fn take(flags: &RunFlags, name: Option<&str>, program: &str) -> Result<(String, Folder), Failure> {
+    if let (true, Some(name)) = (flags.life.replace, name)
+        && Folder::of(name).settings().is_some()
+    {
+        rm::rm_one(name, true)?;
+    }
+    Folder::take(name, program)
+}
+
+/// Removes an image that no other machine has; that one does is no failure.
+fn remove_image(name: &str) {
+    let is_used = state::running()
+        .iter()
+        .any(|other| other.image.as_deref() == Some(name));
+    if !is_used {
+        let _ = oci::of_user().and_then(|store| Ok(store.remove(name)?));
+    }
 }
 
 /// The volumes that the machine has from now on, of which its kernel is told.
@@ -168,6 +295,25 @@ fn check_ports(flags: &RunFlags) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Leads a free port of this host to each that the image or `--expose` names, and that none leads to yet.
+fn publish_all(flags: &RunFlags, around: &GuestConfig) -> Result<RunFlags, Failure> {
+    let mut flags = flags.clone();
+    let of_image = around.container.iter();
+    let of_image = of_image.flat_map(|container| container.start.exposed.clone());
+    let exposed: Vec<String> = of_image.chain(flags.expose.clone()).collect();
+    for port in exposed {
+        let (number, protocol) = port.split_once('/').unwrap_or((&port, "tcp"));
+        let is_led = |publish: &Publish| publish.0.guest_port.to_string() == number;
+        if flags.publish.iter().any(is_led) {
+            continue;
+        }
+        let free = qemu::free_tcp_port().map_err(Failure::Lost)?;
+        let line = format!("{free}:{number}/{protocol}");
+        flags.publish.extend(line.parse::<Publish>());
+    }
+    Ok(flags)
+}
+
 fn warn_of_emulation(flags: &RunFlags) {
     let is_auto = matches!(flags.accel, AccelFlag::Auto);
     if is_auto && matches!(Acceleration::choose(Accel::Auto), Ok(Acceleration::Tcg)) {
@@ -180,10 +326,18 @@ fn warn_of_emulation(flags: &RunFlags) {
 fn settings(
     flags: &RunFlags,
     name: &str,
+    around: &GuestConfig,
     machine: &Machine,
     volumes: &Attached,
     qemu_pid: u32,
-) -> Settings {
+) -> Result<Settings, Failure> {
+    let container = around.container.as_ref();
+    let process = container.map(|container| &container.process);
+    let mut labels = process
+        .map(|process| process.labels.clone())
+        .unwrap_or_default();
+    labels.extend(flags.life.labels()?);
+    let of_image = process.and_then(|process| signals::number_of(&process.stop_signal));
     let ports = machine.forwards.iter().map(|forward| {
         let protocol = match forward.protocol {
             Protocol::Tcp => "tcp",
@@ -194,7 +348,7 @@ fn settings(
             forward.host_ip, forward.host_port, forward.guest_port
         )
     });
-    Settings {
+    Ok(Settings {
         name: name.to_string(),
         command: flags.program.command().to_vec(),
         qemu_pid,
@@ -206,8 +360,15 @@ fn settings(
         started_s: state::now_s(),
         arguments: env::args().skip(1).collect(),
         directory: env::current_dir().unwrap_or_default(),
+        labels,
+        annotations: flags.life.annotations(),
+        image: container.map(|container| container.image.clone()),
+        stop_signal: flags.life.stop_signal.or(of_image),
+        stop_timeout_s: flags.life.stop_timeout,
+        restarts: 0,
+        is_restarting: false,
         ended: None,
-    }
+    })
 }
 
 /// What a machine is called that has no name of its own. An image is brought here already, for all to see how far
@@ -227,7 +388,8 @@ fn machine_name(flags: &RunFlags) -> Result<String, Failure> {
 /// Starts this command again in the background and waits until its machine runs.
 fn detach(flags: &RunFlags) -> Result<u8, Failure> {
     let program = machine_name(flags)?;
-    let (name, folder) = Folder::take(flags.name.as_deref(), &program)?;
+    flags.life.labels()?;
+    let (name, folder) = take(flags, flags.name.as_deref(), &program)?;
     let arguments: Vec<_> = env::args_os().skip(1).collect();
     background::start(&name, &folder, &arguments, Path::new("."))?;
     println!("{name}");

@@ -1,6 +1,8 @@
-//! Commands about machines by name: `ps`, `logs`, `wait`, `rm`, `inspect` and `port`.
+//! Commands about machines by name: `ps`, `logs`, `wait`, `rm`, `inspect`, `events`, `rename`, `stats` and `port`.
 
 use clap::Args;
+
+use super::When;
 
 /// `sietch ps`.
 #[derive(Debug, Args)]
@@ -8,6 +10,13 @@ pub struct PsFlags {
     /// List machines that have ended, too
     #[arg(short = 'a', long)]
     pub all: bool,
+    /// List only machines of which this holds: name=PART, status=running|restarting|exited, label=KEY[=VALUE],
+    /// exited=STATUS, health=healthy|unhealthy|starting|none or ancestor=IMAGE
+    #[arg(short = 'f', long, value_name = "KEY=VALUE")]
+    pub filter: Vec<String>,
+    /// Print json, or a template of fields such as '{{.Name}} {{.Status}}'; `table` before it makes columns
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<String>,
     /// Print names only
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -22,11 +31,68 @@ pub struct LogsFlags {
     /// Show so many lines from the end only
     #[arg(short = 'n', long, value_name = "LINES")]
     pub tail: Option<usize>,
+    /// Put the time before each line, in UTC
+    #[arg(short = 't', long)]
+    pub timestamps: bool,
+    /// Show only what was written since: seconds since 1970, a time ago such as 10m, or 2026-11-29T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
+    /// Show only what was written until then
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<When>,
     /// The machine
     pub name: String,
 }
 
-/// `sietch wait`, `sietch inspect`: names of machines.
+/// `sietch inspect`.
+#[derive(Debug, Args)]
+pub struct InspectFlags {
+    /// Print json, or a template of fields such as '{{.State.Status}}', for each
+    #[arg(short = 'f', long, value_name = "TEMPLATE")]
+    pub format: Option<String>,
+    /// The machines
+    #[arg(required = true)]
+    pub names: Vec<String>,
+}
+
+/// `sietch events`.
+#[derive(Debug, Args)]
+pub struct EventsFlags {
+    /// Show what happened since, too: seconds since 1970, a time ago such as 10m, or 2026-11-29T12:00:00Z
+    #[arg(long, value_name = "TIME")]
+    pub since: Option<When>,
+    /// Show what happened until then, and leave
+    #[arg(long, value_name = "TIME")]
+    pub until: Option<When>,
+    /// Print json, or a template of fields such as '{{.Action}} {{.Name}}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<String>,
+}
+
+/// `sietch rename`.
+#[derive(Debug, Args)]
+pub struct RenameFlags {
+    /// The machine, which has ended
+    pub name: String,
+    /// Its new name
+    #[arg(value_parser = super::parse_name)]
+    pub new_name: String,
+}
+
+/// `sietch stats`.
+#[derive(Debug, Args)]
+pub struct StatsFlags {
+    /// Print once
+    #[arg(long)]
+    pub no_stream: bool,
+    /// Print json, or a template of fields such as '{{.Name}} {{.Cpu}}'
+    #[arg(long, value_name = "TEMPLATE")]
+    pub format: Option<String>,
+    /// The machines [default: all that run]
+    pub names: Vec<String>,
+}
+
+/// `sietch wait`: names of machines.
 #[derive(Debug, Args)]
 pub struct MachinesFlags {
     /// The machines

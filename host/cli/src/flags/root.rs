@@ -29,12 +29,32 @@ pub struct RootFlags {
     /// Let programs change nothing of the root but what is mounted in it
     #[arg(long)]
     pub read_only: bool,
+    /// With --read-only: have /tmp, /run and /var/tmp in memory
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", default_value_t = false, action = clap::ArgAction::Set)]
+    pub read_only_tmpfs: bool,
+    /// How much /dev/shm can hold, such as 64m
+    #[arg(long, value_name = "SIZE", value_parser = parse_shm)]
+    pub shm_size: Option<Tmpfs>,
     /// Mount an empty file system in memory
     #[arg(long, value_name = "GUEST[:size=SIZE][,mode=OCTAL]")]
     pub tmpfs: Vec<Tmpfs>,
 }
 
 impl RootFlags {
+    /// File systems in memory that other flags stand for.
+    pub(super) fn settle(&mut self) {
+        self.tmpfs.extend(self.shm_size.take());
+        if self.read_only && self.read_only_tmpfs {
+            for (guest, mode) in [("/tmp", "1777"), ("/run", "755"), ("/var/tmp", "1777")] {
+                self.tmpfs.push(Tmpfs {
+                    guest: guest.into(),
+                    options: format!("mode={mode}"),
+                });
+            }
+        }
+    }
+
     /// Whether the program is in a root of its own, and not to be packed.
     pub fn is_own(&self) -> bool {
         self.root_disk.is_some() || self.folder().is_some()
@@ -116,6 +136,8 @@ impl FromStr for Tmpfs {
         };
         let is_known = |option: &str| match option.split_once('=') {
             Some(("size", size)) => is_size(size),
+            // As docker's lines have them, and what is so.
+            None if option == "rw" => true,
             Some(("mode", mode)) => u32::from_str_radix(mode, 8).is_ok_and(|mode| mode <= 0o7777),
             _ => false,
         };
@@ -124,10 +146,24 @@ impl FromStr for Tmpfs {
             Some(option) => Err(format!("{option} is neither size=SIZE nor mode=OCTAL")),
             None => Ok(Self {
                 guest: guest.into(),
-                options: options.into(),
+                options: known(options),
             }),
         }
     }
+}
+
+fn parse_shm(text: &str) -> Result<Tmpfs, String> {
+    let size = text.to_ascii_lowercase();
+    format!("/dev/shm:size={},mode=1777", size.trim_end_matches('b')).parse()
+}
+
+/// Without what is so in any case, which docker's lines have.
+fn known(options: &str) -> String {
+    let told: Vec<&str> = options
+        .split(',')
+        .filter(|option| !matches!(*option, "" | "rw"))
+        .collect();
+    told.join(",")
 }
 
 /// `NAME|FILE`.

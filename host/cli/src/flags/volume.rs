@@ -1,6 +1,6 @@
 //! `sietch volume` and the volumes of `-v`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
@@ -67,6 +67,17 @@ pub struct Mount {
     pub guest: String,
     /// Whether the machine may only read.
     pub read_only: bool,
+}
+
+impl Mount {
+    /// The same where a path that is not absolute begins at `directory`.
+    #[must_use]
+    pub fn within(mut self, directory: &Path) -> Self {
+        if let MountSource::Folder { path, .. } = &mut self.source {
+            *path = directory.join(&*path);
+        }
+        self
+    }
 }
 
 /// What `-v` mounts.

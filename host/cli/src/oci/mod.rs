@@ -28,6 +28,10 @@ pub use store::{Choice, choose, fetch, of_user};
 pub struct Container {
     /// What a machine of it is called.
     pub name: String,
+    /// The image's whole name.
+    pub image: String,
+    /// What the image says of its program.
+    pub process: images::Process,
     /// How its program starts.
     pub start: Start,
     root: images::Root,
@@ -45,15 +49,22 @@ impl Container {
             };
         };
         let store = of_user()?;
-        let (name, image) = fetch(&store, &reference)?;
+        let (name, image) = store::fetch_as(&store, &reference, flags)?;
         let root = store::root(&store, &image)?;
         root.inherit()?;
         let start = Start::new(flags, name.as_str(), &image.configuration.config, &root)?;
         Ok(Some(Self {
             name: name.short().into(),
+            image: name.as_str().into(),
+            process: image.configuration.config.clone(),
             start,
             root,
         }))
+    }
+
+    /// The number of a group of the image's, by `USER:GROUP`.
+    pub fn group(&self, wanted: &str) -> Result<u32, Failure> {
+        Ok(self.root.account(wanted)?.gid)
     }
 
     /// Makes the volumes that are not there for their place in the image: of its owner, as with docker.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use images::{Image, Name, Reference, Root, Stage, Store};
 
 use crate::failure::Failure;
-use crate::flags::{RunFlags, told};
+use crate::flags::{PullFlag, RunFlags, told};
 use crate::pack::program;
 use crate::volumes::{self, tools};
 
@@ -56,6 +56,40 @@ pub fn fetch(store: &Store, reference: &Reference) -> Result<(Name, Image), Fail
     })?)
 }
 
+/// Brings the image of a machine, as `--pull` and `--quiet` say.
+pub(super) fn fetch_as(
+    store: &Store,
+    reference: &Reference,
+    flags: &RunFlags,
+) -> Result<(Name, Image), Failure> {
+    let kept = match flags.pull {
+        PullFlag::Missing | PullFlag::Never => store.kept(reference)?,
+        PullFlag::Always | PullFlag::Newer => None,
+    };
+    match (kept, flags.pull) {
+        (Some(kept), _) => Ok(kept),
+        (None, PullFlag::Never) => Err(Failure::NotPulled {
+            name: flags.program.program().into(),
+        }),
+        (None, _) => persistently(flags, || match flags.quiet {
+            true => Ok(store.fetch(reference, &mut |_, _, _| ())?),
+            false => fetch(store, reference),
+        }),
+    }
+}
+
+/// Again, as `--retry` says, while a registry does not answer.
+fn persistently<T>(flags: &RunFlags, work: impl Fn() -> Result<T, Failure>) -> Result<T, Failure> {
+    let delay = flags.retry_delay.map_or(RETRY_DELAY, |span| span.0);
+    for _ in 0..flags.retry {
+        match work() {
+            Err(Failure::Image(images::Error::Registry { .. })) => std::thread::sleep(delay),
+            done => return done,
+        }
+    }
+    work()
+}
+
 /// The image's disk.
 pub(super) fn root(store: &Store, image: &Image) -> Result<Root, Failure> {
     let mke2fs: PathBuf = tools::path("mke2fs")?;
@@ -71,6 +105,8 @@ struct Line {
     has_terminal: bool,
 }
 
+/// Between two tries of `--retry`.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// What takes less needs no word.
 const SILENCE: Duration = Duration::from_millis(500);
 /// Between two words.

@@ -1,18 +1,21 @@
 //! The file `/.sietch/run` in the image: how the kernel starts the first program.
 //!
 //! Records end with a NUL byte, so values may hold anything else: `arg=` and `env=`
-//! repeated in order, `cwd=`, `user=UID:GID` of one that is not root, and what we have for the program's input and output: by streams
+//! repeated in order, `cwd=`, `user=UID:GID` of one that is not root, `group=GID` of each further group, `caps=HEX` (what
+//! programs may have, if not all), `nnp=1` (exec grants nothing), `rlimit=NUMBER:SOFT:HARD`, `umask=OCTAL`,
+//! `sysctl=NAME=VALUE`, and what we have for the program's input and output: by streams
 //! `window=ROWSxCOLUMNS` and `stdio=` with a letter for each descriptor, by the serial port
 //! `tty=1` if somebody sits there.
 
 use super::Image;
+use crate::flags::{RightsFlags, Ulimit};
 use crate::stdio::{Console, Window};
 
 /// Where the kernel looks.
 pub const PATH: &str = "/.sietch/run";
 
 /// The first program's surroundings.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct RunFile {
     /// `argv`, from the program's own name on.
     pub arguments: Vec<String>,
@@ -22,6 +25,10 @@ pub struct RunFile {
     pub folder: String,
     /// Its user and group; root if there is none.
     pub user: Option<(u32, u32)>,
+    /// Further groups.
+    pub groups: Vec<u32>,
+    /// What it may do.
+    pub rights: RightsFlags,
     /// What we have for its input and output.
     pub console: Console,
 }
@@ -47,6 +54,10 @@ impl RunFile {
         if let Some((uid, gid)) = self.user {
             record("user", &format!("{uid}:{gid}"));
         }
+        self.groups
+            .iter()
+            .for_each(|group| record("group", &group.to_string()));
+        self.record_rights(&mut record);
         match self.console {
             Console::Serial { is_terminal: false } => {}
             Console::Serial { is_terminal: true } => record("tty", "1"),
@@ -58,6 +69,24 @@ impl RunFile {
         }
         image.add_folder("/.sietch", 0o700);
         image.add_bytes(PATH, 0o600, text);
+    }
+
+    fn record_rights(&self, record: &mut impl FnMut(&str, &str)) {
+        if let Some(capabilities) = self.rights.capabilities() {
+            record("caps", &format!("{capabilities:x}"));
+        }
+        if self.rights.gains_nothing() {
+            record("nnp", "1");
+        }
+        for Ulimit { number, soft, hard } in &self.rights.ulimit {
+            record("rlimit", &format!("{number}:{soft}:{hard}"));
+        }
+        if let Some(umask) = self.rights.umask {
+            record("umask", &format!("{umask:o}"));
+        }
+        for (name, value) in &self.rights.sysctl {
+            record("sysctl", &format!("{name}={value}"));
+        }
     }
 }
 
@@ -74,6 +103,14 @@ mod tests {
             environment: vec!["X=1=2".into()],
             folder: "/".into(),
             user: Some((7, 8)),
+            groups: vec![9],
+            rights: RightsFlags {
+                cap_drop: vec!["ALL".parse().expect("known")],
+                ulimit: vec!["nofile=5:6".parse().expect("known")],
+                sysctl: vec![("a.b".into(), "1 2".into())],
+                umask: Some(0o27),
+                ..RightsFlags::default()
+            },
             console: Console::Streams(Stdio {
                 files: [StdFile::Terminal, StdFile::Stream, StdFile::SameAsOutput],
                 window: Window {
@@ -91,7 +128,7 @@ mod tests {
             .expect("written");
         assert_eq!(
             file.data,
-            b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0user=7:8\0window=24x80\0stdio=tso\0"
+            b"arg=a\0arg=b c\n\0env=X=1=2\0cwd=/\0user=7:8\0group=9\0caps=0\0rlimit=7:5:6\0umask=27\0sysctl=a.b=1 2\0window=24x80\0stdio=tso\0"
         );
     }
 }

@@ -92,6 +92,25 @@ impl Store {
         Ok(lock)
     }
 
+    /// The image that the store has under the name of `reference`, without a look whether there is a newer one.
+    ///
+    /// Errors: what is wrong with the reference, or with the store.
+    pub fn kept(&self, reference: &Reference) -> Result<Option<(Name, Image)>> {
+        let name = match (reference, source::open(reference)?) {
+            (Reference::Stored(name), _) => Some(name.clone()),
+            (_, source) => source.and_then(|source| source.name()),
+        };
+        let found = match name {
+            Some(name) => self.find(&name)?,
+            None => None,
+        };
+        let Some(found) = found else {
+            return Ok(None);
+        };
+        let image = self.image(&found.id)?;
+        Ok(self.is_complete(&image).then_some((found.name, image)))
+    }
+
     /// Looks up a name; one that begins with a transport is copied into the store, unless it is there.
     ///
     /// Errors: all that can be wrong with an image, each before anything of it has a name.

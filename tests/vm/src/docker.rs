@@ -1,0 +1,245 @@
+//! docker's words for a machine's life and its program's rights: restarts, health, stop signals, limits, names; and that no process is
+//! left, however a machine ends.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::Test;
+use crate::guest::{Setup, sietch};
+
+/// The tests.
+pub const TESTS: &[Test] = &[
+    (
+        "a machine whose program fails is started again as often as its policy says",
+        started_again,
+    ),
+    (
+        "rights, limits, names and settings of docker's flags are the program's",
+        rights,
+    ),
+    (
+        "a machine says whether it is well and ends by the signal that its program wants",
+        health_and_signal,
+    ),
+    (
+        "of a machine whose keeper or QEMU is killed no process is left",
+        nothing_left,
+    ),
+];
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+
+/// What a command says, which must end with `status`.
+fn said(command: &mut Command, status: i32) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+    match output.status.code() == Some(status) {
+        true => Ok(said),
+        false => Err(format!("{command:?} ends with {}: {said}", output.status)),
+    }
+}
+
+fn expect(args: &[&str], words: &str) -> Result<(), String> {
+    let said = said(sietch().args(args), 0)?;
+    match said.contains(words) {
+        true => Ok(()),
+        false => Err(format!("{args:?} never says {words:?}: {said}")),
+    }
+}
+
+fn wait_until(what: &str, mut is_so: impl FnMut() -> Result<bool, String>) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so()? {
+        if Instant::now() > deadline {
+            return Err(format!("in vain waited for: {what}"));
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
+fn start(setup: &Setup, flags: &[&str], script: &str) -> Result<(), String> {
+    let program = ["busybox", "sh", "-c", script];
+    let line = [&["-d", "--net", "none"], flags, &program].concat();
+    said(&mut setup.command(&line), 0).map(drop)
+}
+
+fn started_again(setup: &Setup) -> Result<(), String> {
+    let name = "again";
+    let flags = [
+        "--name",
+        name,
+        "--restart",
+        "on-failure:1",
+        "--label",
+        "a=b",
+    ];
+    start(setup, &flags, "echo turn; exit 3")?;
+    expect(&["wait", name], "3\n")?;
+    expect(
+        &["inspect", "-f", "{{.RestartCount}} {{.State.Status}}", name],
+        "1 exited",
+    )?;
+    expect(
+        &["ps", "--filter", "label=a=b", "--filter", "exited=3", "-q"],
+        name,
+    )?;
+    let log = said(sietch().args(["logs", "-t", name]), 0)?;
+    let turns: Vec<&str> = log
+        .lines()
+        .filter(|line| line.trim_end().ends_with("turn"))
+        .collect();
+    if turns.len() != 2 || !turns.iter().all(|line| line.starts_with("20")) {
+        return Err(format!("the log is {log:?}"));
+    }
+    let now = [
+        "events",
+        "--since",
+        "10m",
+        "--until",
+        "0s",
+        "--format",
+        "{{.Name}} {{.Action}}",
+    ];
+    let events = said(sietch().args(now), 0)?;
+    let starts = events.lines().filter(|line| *line == "again start").count();
+    if starts != 2 {
+        return Err(format!("the events are {events:?}"));
+    }
+    expect(&["rename", name, "again-2"], "again-2")?;
+    expect(&["rm", "again-2"], "again-2")
+}
+
+fn rights(setup: &Setup) -> Result<(), String> {
+    let file = std::env::temp_dir().join(format!("sietch-docker-{}", std::process::id()));
+    fs::write(&file, "of the host\n").map_err(|error| error.to_string())?;
+    let single = format!("{}:/etc/of-the-host:ro", file.display());
+    let flags = [
+        "--net",
+        "none",
+        "--hostname",
+        "web",
+        "--domainname",
+        "here",
+        "--cap-drop",
+        "ALL",
+        "--cap-add",
+        "CHOWN",
+        "--ulimit",
+        "nofile=100:200",
+        "--group-add",
+        "50",
+        "--umask",
+        "0027",
+        "--sysctl",
+        "net.core.somaxconn=77",
+        "--security-opt",
+        "no-new-privileges",
+        "--add-host",
+        "db:10.0.0.9",
+        "--env-file",
+        "/dev/null",
+        "-e",
+        "A=b",
+        "-v",
+        &single,
+    ];
+    let script = "hostname; cat /proc/sys/kernel/domainname /etc/of-the-host /proc/sys/net/core/somaxconn; \
+        umask; ulimit -n; id -G; grep -e CapBnd -e NoNewPrivs /proc/self/status; grep db /etc/hosts; echo $A";
+    let program = ["busybox", "sh", "-c", script];
+    let told = said(&mut setup.command(&[&flags[..], &program].concat()), 0);
+    let _ = fs::remove_file(&file);
+    let told = told?;
+    let told: Vec<String> = told.split_whitespace().map(ToString::to_string).collect();
+    let wanted = "web here of the host 77 0027 100 0 50 CapBnd: 0000000000000001 NoNewPrivs: 1 10.0.0.9 db b";
+    match told.join(" ").contains(wanted) {
+        true => Ok(()),
+        false => Err(format!("the program sees {:?}", told.join(" "))),
+    }
+}
+
+fn health_and_signal(setup: &Setup) -> Result<(), String> {
+    let name = "well";
+    let flags = [
+        "--name",
+        name,
+        "--stop-signal",
+        "QUIT",
+        "--health-cmd",
+        r#"["busybox","test","-e","/tmp/well"]"#,
+        "--health-interval",
+        "300ms",
+        "--health-retries",
+        "1",
+        "--health-timeout",
+        "30s",
+    ];
+    start(
+        setup,
+        &flags,
+        "trap 'echo bye; exit 9' QUIT; while :; do sleep 1; done",
+    )?;
+    let is = |wanted: &str| {
+        let told = said(
+            sietch().args(["inspect", "-f", "{{.State.Health.Status}}", name]),
+            0,
+        )?;
+        Ok(told.trim() == wanted)
+    };
+    wait_until("unhealthy", || is("unhealthy"))?;
+    said(
+        sietch().args(["exec", name, "busybox", "touch", "/tmp/well"]),
+        0,
+    )?;
+    wait_until("healthy", || is("healthy"))?;
+    expect(&["ps"], "(healthy)")?;
+    expect(
+        &["stats", "--no-stream", "--format", "{{.Name}}", name],
+        name,
+    )?;
+    expect(&["stop", name], name)?;
+    expect(&["wait", name], "9\n")?;
+    expect(&["logs", name], "bye")?;
+    expect(&["rm", name], name)
+}
+
+fn nothing_left(setup: &Setup) -> Result<(), String> {
+    for victim in ["conmon-pidfile", "pidfile"] {
+        let name = format!("left-by-{victim}");
+        let file =
+            |what: &str| std::env::temp_dir().join(format!("sietch-{what}-{}", std::process::id()));
+        let numbers = ["conmon-pidfile", "pidfile"].map(file);
+        let [keeper, qemu] = numbers.clone().map(|path| path.display().to_string());
+        let flags = [
+            "--name",
+            &name,
+            "--restart",
+            "no",
+            "--conmon-pidfile",
+            &keeper,
+            "--pidfile",
+            &qemu,
+        ];
+        start(setup, &flags, "sleep 1000")?;
+        let number = |path: &Path| fs::read_to_string(path).map_err(|error| error.to_string());
+        let pids = [number(&numbers[0])?, number(&numbers[1])?];
+        let killed = number(&file(victim))?;
+        said(Command::new("kill").args(["-9", &killed]), 0)?;
+        wait_until("the end of both processes", || {
+            Ok(pids
+                .iter()
+                .all(|pid| !Path::new("/proc").join(pid).exists()))
+        })?;
+        expect(
+            &["ps", "-a", "--filter", &format!("name={name}")],
+            "Exited (",
+        )?;
+        expect(&["rm", &name], &name)?;
+        numbers.iter().for_each(|path| _ = fs::remove_file(path));
+    }
+    Ok(())
+}
