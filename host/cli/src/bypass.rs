@@ -51,7 +51,7 @@ impl Bypass {
                 prefix_len,
                 gateway,
             })),
-            Ip::Automatic | Ip::None => Err(Failure::NoBypassAddress),
+            Ip::Automatic | Ip::None | Ip::OfNetwork(_) => Err(Failure::NoBypassAddress),
         }
     }
 

@@ -325,6 +325,63 @@ pub enum Failure {
         /// The other.
         other: PathBuf,
     },
+    /// No such network.
+    #[error("There is no network {name}: `sietch network create {name}` makes it.")]
+    NoSuchNetwork {
+        /// Its name.
+        name: String,
+    },
+    /// A network that is there already.
+    #[error("There is a network {name} already.")]
+    NetworkThere {
+        /// Its name.
+        name: String,
+    },
+    /// A network whose addresses another one has.
+    #[error("{subnet} overlaps with the network {other}: choose another --subnet.")]
+    NetworkOverlaps {
+        /// What was asked for.
+        subnet: String,
+        /// Who has it.
+        other: String,
+    },
+    /// A network that machines are on.
+    #[error("The network {name} is used by {}: stop them first.", users.join(", "))]
+    NetworkUsed {
+        /// Its name.
+        name: String,
+        /// The machines.
+        users: Vec<String>,
+    },
+    /// A network's switch takes the machine not in.
+    #[error("{sentence}")]
+    NotJoined {
+        /// Why, a sentence.
+        sentence: String,
+    },
+    /// A network's switch does not start.
+    #[error("The switch of the network {name} does not start: {reason}.")]
+    NoSwitch {
+        /// The network's name.
+        name: String,
+        /// Why.
+        reason: io::Error,
+    },
+    /// `--ip ADDRESS` without a network that it is of.
+    #[error("--ip {address} names no network: give ADDRESS/LENGTH[,GATEWAY], or --network NAME.")]
+    NoPrefix {
+        /// The address.
+        address: String,
+    },
+    /// A flag that is not for machines on a network.
+    #[error("{flag} does not go with a network of `sietch network`, which says that itself.")]
+    NotOnNetwork {
+        /// The flag.
+        flag: &'static str,
+    },
+    /// `--network-alias` alone.
+    #[error("--network-alias is a name on a network: give --network NAME too.")]
+    AliasWithoutNetwork,
     /// What volumes are made with is not installed.
     #[error(
         "{name} is missing, and volumes are made and checked with it: install e2fsprogs (Debian's name)."

@@ -18,6 +18,7 @@ mod life;
 mod lifecycle;
 mod mount;
 mod names;
+mod network;
 pub mod refused;
 mod rights;
 mod root;
@@ -40,6 +41,9 @@ pub use lifecycle::{
 };
 pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
+pub use network::{
+    NetworkCommand, NetworkCreateFlags, NetworkFlags, NetworkNamesFlags, ServeFlags, Subnet,
+};
 pub use rights::{RightsFlags, Ulimit};
 pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
@@ -98,6 +102,9 @@ pub enum Command {
     /// Make, list, inspect, check and remove volumes: disks that outlive machines
     #[command(subcommand)]
     Volume(VolumeCommand),
+    /// Make, list, inspect and remove networks: machines of one reach each other by name
+    #[command(subcommand)]
+    Network(NetworkCommand),
     /// List the container images of the store
     Images,
     /// Bring container images into the store
@@ -131,7 +138,7 @@ pub struct ProgramFlags {
     /// Copy a file or folder of the host into the image
     #[arg(long, value_name = "HOST:GUEST")]
     pub add: Vec<Addition>,
-    /// The machine's address: ADDRESS/LENGTH[,GATEWAY], dhcp or none
+    /// The machine's address: ADDRESS/LENGTH[,GATEWAY], dhcp or none; on a network of `sietch network` an ADDRESS of it
     #[arg(long, value_name = "IP")]
     pub ip: Option<Ip<Ipv4Addr>>,
     /// Its IPv6 address: ADDRESS/LENGTH[,GATEWAY], auto (of routers' prefixes) or none
@@ -283,9 +290,12 @@ pub struct RunFlags {
     /// The mainboard
     #[arg(long, value_enum, default_value_t)]
     pub machine: BoardFlag,
-    /// The network: user, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none
+    /// The network: user, one of `sietch network`, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none
     #[arg(long, visible_alias = "network", default_value = "user")]
     pub net: NetFlag,
+    /// Its names there.
+    #[command(flatten)]
+    pub network: NetworkFlags,
     /// The network card's address [default: QEMU's]
     #[arg(long, value_name = "MAC")]
     pub mac_address: Option<MacAddress>,
@@ -514,6 +524,8 @@ pub enum BypassFlag {
 pub enum NetFlag {
     /// QEMU's own network.
     User,
+    /// A network of this host, by its name.
+    Network(String),
     /// A tap interface of the host.
     Tap(String),
     /// Unix sockets of datagrams, such as a relay's.
@@ -534,6 +546,11 @@ impl FromStr for NetFlag {
         match text.split_once('=') {
             None if text == "user" => Ok(Self::User),
             None if text == "none" => Ok(Self::None),
+            None if text == "bridge" => Ok(Self::User),
+            None if text == "host" => {
+                Err("a machine has a network of its own: use user, and -p for its ports".into())
+            }
+            None => parse_name(text).map(Self::Network),
             Some(("tap", interface)) if !interface.is_empty() => Ok(Self::Tap(interface.into())),
             Some(("dgram", paths)) => match paths.split_once(',') {
                 Some((local, remote)) if !local.is_empty() && !remote.is_empty() => {
@@ -544,7 +561,7 @@ impl FromStr for NetFlag {
                 }
                 _ => Err("give dgram=OWN,PEER: the paths of two Unix sockets".into()),
             },
-            _ => Err("give user, none, tap=INTERFACE or dgram=OWN,PEER".into()),
+            _ => Err("give user, none, a network's name, tap=INTERFACE or dgram=OWN,PEER".into()),
         }
     }
 }

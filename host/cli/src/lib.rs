@@ -4,7 +4,8 @@
 //! the image into a [`qemu::Machine`]; `session` runs it in the foreground and passes
 //! on signals and status, and by `streams` what `stdio` found for the program's input and
 //! output; `agent` lets others run commands in it; `volumes` are disks that outlive machines; `oci` brings
-//! programs that come as container images; `bootable` makes images that a PC boots by itself; `state` keeps what
+//! programs that come as container images; `bootable` makes images that a PC boots by itself; `networks` are
+//! what machines reach each other by; `state` keeps what
 //! `ps`, `logs` and `stop` need.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
@@ -24,6 +25,7 @@ mod host_programs;
 pub mod kernel_file;
 pub mod log;
 pub mod machine_plan;
+mod networks;
 pub mod oci;
 pub mod pack;
 mod preload;

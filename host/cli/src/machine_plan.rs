@@ -1,7 +1,7 @@
 //! From flags to a machine: the image, the kernel's command line, the devices.
 
 use std::env;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -19,6 +19,7 @@ use crate::flags::{
     NameFlags, NetFlag, NicFlag, ProgramFlags, RightsFlags, RunFlags, User,
 };
 use crate::kernel_file;
+use crate::networks;
 use crate::oci::{Container, Start};
 use crate::pack::etc::{self, Etc};
 use crate::pack::{Packed, RunFile, profiles};
@@ -82,6 +83,8 @@ pub struct GuestConfig {
     pub bypass: Option<Bypass>,
     /// Which of the program's files are on a log: the library's variable.
     pub log: Option<String>,
+    /// The network with other machines, which gives it an address when its machine has a name.
+    pub network: Option<switch::Network>,
 }
 
 impl GuestConfig {
@@ -99,6 +102,7 @@ impl GuestConfig {
             container: Container::of(flags)?,
             bypass: Bypass::of(flags)?,
             log: flags.log.clone(),
+            network: networks::of(flags)?,
         })
     }
 
@@ -262,7 +266,9 @@ fn zone_file(around: &GuestConfig) -> Result<Option<PathBuf>, Failure> {
 /// What files below /etc tell of the machine and of others.
 fn etc_of(hostname: &str, around: &GuestConfig) -> Result<Etc, Failure> {
     let names = &around.names;
-    let usual = (around.net == Net::User).then_some(USER_NAME_SERVER.into());
+    let of_user_network = || (around.net == Net::User).then_some(USER_NAME_SERVER);
+    let of_network = around.network.as_ref().map(switch::Network::name_server);
+    let usual = of_network.or_else(of_user_network).map(IpAddr::from);
     let servers = match names.dns.is_empty() {
         true => usual.into_iter().collect(),
         false => names.dns.clone(),
@@ -375,7 +381,7 @@ pub fn address(flags: &ProgramFlags, net: &Net) -> Ip<Ipv4Addr> {
             prefix_len: USER_PREFIX_LEN,
             gateway: Some(USER_GATEWAY),
         },
-        Net::Tap { .. } | Net::Datagrams { .. } => Ip::Automatic,
+        Net::Tap { .. } | Net::Datagrams { .. } | Net::Switched(_) => Ip::Automatic,
         Net::None => Ip::None,
     })
 }
@@ -392,8 +398,11 @@ fn command_line(
     };
     let line = CommandLine::new()
         .set("init", &init.to_string_lossy())
-        .set("hostname", hostname)
-        .set("ip", &ip.to_string());
+        .set("hostname", hostname);
+    let line = match around.network {
+        Some(_) => line,
+        None => line.set("ip", &ip.to_string()),
+    };
     let line = match &around.names.domainname {
         Some(domain) => line.set("domainname", domain),
         None => line,
@@ -425,7 +434,8 @@ pub fn with_epoch(line: CommandLine) -> CommandLine {
 /// The network that `flags` ask for.
 pub fn net(flags: &RunFlags) -> Net {
     match &flags.net {
-        NetFlag::User => Net::User,
+        // Its switch says the rest once the machine has a name.
+        NetFlag::User | NetFlag::Network(_) => Net::User,
         NetFlag::Tap(interface) => Net::Tap {
             interface: interface.clone(),
         },

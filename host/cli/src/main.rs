@@ -42,6 +42,7 @@ fn main() -> ExitCode {
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
         Command::Volume(command) => commands::volume::volume(&command),
+        Command::Network(command) => commands::network::network(&command),
         Command::Images => commands::images::images(),
         Command::Pull(flags) => commands::images::pull(&flags),
         Command::Rmi(flags) => commands::images::rmi(&flags),

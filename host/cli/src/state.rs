@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -38,6 +39,12 @@ pub struct Settings {
     pub session_pid: u32,
     /// Forwarded ports, as `ip:port->port/protocol`.
     pub ports: Vec<String>,
+    /// The network that it is on, and its address there.
+    #[serde(default)]
+    pub network: Option<String>,
+    /// See [`Settings::network`].
+    #[serde(default)]
+    pub address: Option<Ipv4Addr>,
     /// The kernel that it runs.
     pub kernel: PathBuf,
     /// The files of the volumes that it uses.
@@ -332,9 +339,14 @@ pub fn now_s() -> u64 {
 
 /// The user's folder for machines, readable by nobody else where we make it.
 pub(crate) fn base() -> PathBuf {
+    runtime_folder("sietch")
+}
+
+/// A folder `name` of the user for what lasts as long as processes do.
+pub(crate) fn runtime_folder(name: &str) -> PathBuf {
     match env::var_os("XDG_RUNTIME_DIR") {
-        Some(folder) => PathBuf::from(folder).join("sietch"),
-        None => env::temp_dir().join(format!("sietch-{}", rustix::process::getuid().as_raw())),
+        Some(folder) => PathBuf::from(folder).join(name),
+        None => env::temp_dir().join(format!("{name}-{}", rustix::process::getuid().as_raw())),
     }
 }
 

@@ -63,6 +63,16 @@ impl Machine {
         self.state.join("control.sock")
     }
 
+    /// Where a switch calls for the machine's card.
+    pub fn card_socket(&self) -> PathBuf {
+        self.state.join("card.sock")
+    }
+
+    /// Where a switch calls for the machine's way out, or QEMU for passt.
+    pub fn way_out_socket(&self) -> PathBuf {
+        self.state.join("net.sock")
+    }
+
     /// The socket at which QEMU itself is asked.
     pub fn qmp_socket(&self) -> PathBuf {
         self.state.join("qmp.sock")
@@ -148,8 +158,26 @@ pub enum Net {
         /// Where it sends to.
         remote: PathBuf,
     },
+    /// A switch between machines of this host, which calls at [`Machine::card_socket`], and for what is not on it at
+    /// [`Machine::way_out_socket`].
+    Switched(Switched),
     /// No card.
     None,
+}
+
+/// A machine's place on a switch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Switched {
+    /// The machine's address.
+    pub address: Ipv4Addr,
+    /// The network's first address.
+    pub subnet: Ipv4Addr,
+    /// How many bits of it are the network's.
+    pub prefix_len: u8,
+    /// Behind which the way out is.
+    pub gateway: Ipv4Addr,
+    /// Whom the machine asks for names.
+    pub name_server: Ipv4Addr,
 }
 
 /// A port of the host that leads to a port of the machine.

@@ -3,14 +3,15 @@
 //! QEMU's own user network loses connections when more than a few are made at a time. passt
 //! (passt(1)) serves thousands, needs no rights either, and has QEMU's frames by a socket.
 //! The addresses in the machine are those of QEMU's network. It ends with the connection to
-//! QEMU, so with the machine, however that ends, and with us if QEMU never calls.
+//! QEMU, so with the machine, however that ends, and with us if QEMU never calls. On a network of machines its switch
+//! calls, and calls again if it was started anew: passt ends with us only.
 //!
 //! Where it does not start (on a host without a route, or where a user may not make
 //! namespaces) QEMU's own network does its work, and we say why.
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -27,7 +28,8 @@ const POLL: Duration = Duration::from_millis(5);
 /// The flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`).
 const LISTENING: &str = "00010000";
 /// The network in the machine.
-const ADDRESSES: [&str; 8] = [
+const ADDRESSES: [&str; 9] = [
+    "--one-off",
     "--address",
     "10.0.2.15",
     "--netmask",
@@ -50,29 +52,25 @@ pub fn is_installed() -> bool {
 
 /// Who leads ports into a machine with these ports on this host.
 pub fn forwarder(net: &Net, forwards: &[Forward]) -> Forwarder {
-    match *net == Net::User && !forwards.is_empty() && is_installed() {
+    let may_serve = matches!(net, Net::User | Net::Switched(_));
+    match may_serve && !forwards.is_empty() && is_installed() {
         true => Forwarder::Passt,
         false => Forwarder::Qemu,
     }
 }
 
-/// Where QEMU calls.
-pub(crate) fn socket(state: &Path) -> PathBuf {
-    state.join("net.sock")
-}
-
 impl Passt {
     /// Starts it for `machine`, and waits until QEMU can call; its last words if it fails.
     pub(crate) fn start(machine: &Machine) -> Result<Self, String> {
-        let (socket, log) = (socket(&machine.state), machine.state.join("passt.log"));
+        let (socket, log) = (machine.way_out_socket(), machine.state.join("passt.log"));
         for old in [&socket, &log] {
             // What a machine of the same name left behind.
             let _ = fs::remove_file(old);
         }
         let mut command = starter::bound_to_us(Path::new(PROGRAM));
-        command.args(["--foreground", "--one-off", "--socket"]);
+        command.args(["--foreground", "--socket"]);
         command.arg(&socket).arg("--log-file").arg(&log);
-        command.args(ADDRESSES);
+        command.args(addresses(&machine.net));
         command.args(port_arguments(&machine.forwards));
         if getuid().is_root() {
             // It gives up all capabilities; as `nobody` it could not reach our folder.
@@ -108,6 +106,23 @@ impl Drop for Passt {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// The addresses in the machine, and how long it serves.
+fn addresses(net: &Net) -> Vec<String> {
+    let Net::Switched(place) = net else {
+        return ADDRESSES.iter().map(ToString::to_string).collect();
+    };
+    let pairs = [
+        ("--address", place.address.to_string()),
+        ("--netmask", place.prefix_len.to_string()),
+        ("--gateway", place.gateway.to_string()),
+        ("--dns", place.name_server.to_string()),
+    ];
+    let flags = pairs
+        .into_iter()
+        .flat_map(|(flag, value)| [flag.into(), value]);
+    flags.chain(["--ipv4-only".into()]).collect()
 }
 
 /// `--tcp-ports` and `--udp-ports`. What is not said of UDP would follow TCP.

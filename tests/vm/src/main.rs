@@ -84,6 +84,7 @@ mod native_io;
 mod netlink;
 mod netstat;
 mod network;
+mod networks;
 mod nginx;
 mod node;
 mod numa;
@@ -233,6 +234,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
         ours(setup, roots::TESTS),
         ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
+        ours(setup, networks::TESTS),
         ours(setup, images::TESTS),
         ours(setup, once(setup, Cpus::Several, images::TESTS_ONCE)),
         ours(setup, databases::TESTS),

@@ -13,13 +13,17 @@ use std::time::{Duration, Instant};
 use qemu::namespace;
 
 use crate::Test;
-use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, sietch, state_folder};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
     (
         "a forwarded port serves fifty clients, and a thousand",
         many,
+    ),
+    (
+        "a forwarded port of a machine on a network serves a thousand clients",
+        many_beside_a_network,
     ),
     ("a forwarded UDP port answers", datagrams),
     (
@@ -40,7 +44,8 @@ const REDIS: [&str; 5] = ["redis-server", "--save", "", "--protected-mode", "no"
 fn many(setup: &Setup) -> Result<(), String> {
     let host = Host::with_route();
     let name = "passt-clients";
-    let mut guest = host.start(setup, name, &format!("127.0.0.1:{PORT}:{PORT}"), &REDIS)?;
+    let forward = format!("127.0.0.1:{PORT}:{PORT}");
+    let mut guest = host.start(setup, name, &["-p", &forward], &REDIS)?;
     guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
     load(&host, &guest, "50")?;
     // About twice the backlog of Redis; passt does not repeat a SYN.
@@ -60,6 +65,25 @@ fn many(setup: &Setup) -> Result<(), String> {
     Ok(())
 }
 
+/// The switch is between passt and the machine then, and starts with it.
+fn many_beside_a_network(setup: &Setup) -> Result<(), String> {
+    let network = "thousand";
+    let made = sietch().args(["network", "create", network]).status();
+    made.map_err(|error| error.to_string())?;
+    let (host, name) = (Host::with_route(), "network-clients");
+    let forward = format!("127.0.0.1:{PORT}:{PORT}");
+    let flags = ["-p", &forward, "--network", network];
+    let guest = host.start(setup, name, &flags, &REDIS)?;
+    guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
+    load(&host, &guest, "1000")?;
+    let by_passt = has_passt(name);
+    guest.stop()?;
+    match by_passt {
+        true => Ok(()),
+        false => Err("passt does not serve the port".into()),
+    }
+}
+
 /// Sets and gets by so many clients at once.
 fn load(host: &Host, guest: &Guest, clients: &str) -> Result<(), String> {
     let flags = ["-c", clients, "-n", "5000", "-t", "set,get", "-q"];
@@ -74,7 +98,7 @@ fn datagrams(setup: &Setup) -> Result<(), String> {
     let host = Host::with_route();
     let program = ["memcached", "-u", "root", "-U", "11211", "-vv"];
     let forward = "127.0.0.1:5301:11211/udp";
-    let guest = host.start(setup, "passt-datagrams", forward, &program)?;
+    let guest = host.start(setup, "passt-datagrams", &["-p", forward], &program)?;
     guest.expect("server listening (udp)", BOOT_PATIENCE)?;
     // A frame of memcached's (doc/protocol.txt): its number, 0 of 1, and a command.
     let ask = "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); \
@@ -92,7 +116,7 @@ fn fallback(setup: &Setup) -> Result<(), String> {
     let host = Host::as_it_is();
     let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
     let forward = format!("127.0.0.1:{port}:{PORT}");
-    let guest = host.start(setup, "no-passt", &forward, &REDIS)?;
+    let guest = host.start(setup, "no-passt", &["-p", &forward], &REDIS)?;
     guest.expect_answer((Ipv4Addr::LOCALHOST, port).into(), b"PING\r\n")?;
     let has_said = guest.console().contains("passt does not start (");
     guest.stop()?;
@@ -119,16 +143,15 @@ impl Host {
         Self { is_apart }
     }
 
-    /// Starts a machine with a forwarded port.
+    /// Starts a machine with these flags.
     fn start(
         &self,
         setup: &Setup,
         name: &str,
-        forward: &str,
+        flags: &[&str],
         program: &[&str],
     ) -> Result<Guest, String> {
-        let flags = ["--name", name, "-p", forward];
-        let command = setup.command(&[&flags, program].concat());
+        let command = setup.command(&[&["--name", name], flags, program].concat());
         if !self.is_apart {
             return Guest::of(command);
         }

@@ -51,6 +51,8 @@ fn describe(folder: &Folder, settings: &Settings) -> Value {
         "stop_signal": settings.stop_signal,
         "stop_timeout_s": settings.stop_timeout_s,
         "ports": settings.ports,
+        "network": settings.network,
+        "address": settings.address,
         "volumes": settings.volumes,
         "memory_mib": settings.memory_mib,
         "kernel": settings.kernel,

@@ -11,6 +11,7 @@ pub mod kill;
 mod life;
 pub mod logs;
 pub mod manual;
+pub mod network;
 pub mod port;
 pub mod profile;
 pub mod ps;

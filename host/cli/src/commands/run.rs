@@ -9,15 +9,16 @@ use std::mem;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use qemu::{Accel, Acceleration, Forwarder, Machine, Protocol, Qemu};
+use qemu::{Accel, Acceleration, Forwarder, Machine, Net, Protocol, Qemu};
 
 use super::{background, life, rm};
 use crate::events;
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, Mount, Publish, RestartPolicy, RunFlags};
+use crate::flags::{AccelFlag, Mount, NetFlag, Publish, RestartPolicy, RunFlags};
 use crate::health::{self, Check};
 use crate::kernel_file;
 use crate::machine_plan::{self, GuestConfig, Plan};
+use crate::networks;
 use crate::oci::{self, Container};
 use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
@@ -81,6 +82,9 @@ fn serve(
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
     around.add_to(&mut machine);
+    if let Some(network) = &around.network {
+        networks::join(network, flags, &name, &mut machine)?;
+    }
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
@@ -354,6 +358,14 @@ fn settings(
         qemu_pid,
         session_pid: std::process::id(),
         ports: ports.collect(),
+        network: match &flags.net {
+            NetFlag::Network(name) => Some(name.clone()),
+            _ => None,
+        },
+        address: match machine.net {
+            Net::Switched(place) => Some(place.address),
+            _ => None,
+        },
         kernel: machine.kernel.clone(),
         volumes: volumes.paths(),
         memory_mib: machine.memory_mib,

@@ -11,6 +11,8 @@ pub enum Ip<A> {
     Automatic,
     /// No address.
     None,
+    /// A fixed address of the network that `--network` names.
+    OfNetwork(A),
     /// A fixed address.
     Static {
         /// The address.
@@ -47,10 +49,13 @@ impl<A: Family> FromStr for Ip<A> {
         match text {
             "none" => Ok(Self::None),
             text if text == A::AUTOMATIC => Ok(Self::Automatic),
-            text => parse_static(text).ok_or_else(|| {
-                let automatic = A::AUTOMATIC;
-                format!("give ADDRESS/LENGTH[,GATEWAY], {automatic} or none")
-            }),
+            text => {
+                let alone = || text.parse().ok().map(Self::OfNetwork);
+                parse_static(text).or_else(alone).ok_or_else(|| {
+                    let automatic = A::AUTOMATIC;
+                    format!("give ADDRESS/LENGTH[,GATEWAY], {automatic} or none")
+                })
+            }
         }
     }
 }
@@ -75,6 +80,7 @@ impl<A: Family> Display for Ip<A> {
         match self {
             Self::Automatic => f.write_str(A::AUTOMATIC),
             Self::None => f.write_str("none"),
+            Self::OfNetwork(address) => address.fmt(f),
             Self::Static {
                 address,
                 prefix_len,

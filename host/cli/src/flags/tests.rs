@@ -62,10 +62,12 @@ fn addresses_of_ipv6_are_checked() {
 }
 
 #[test]
-fn networks_are_user_tap_or_none() {
+fn networks_are_docker_s_words_a_tap_or_a_name() {
     assert_eq!("tap=tap0".parse(), Ok(NetFlag::Tap("tap0".into())));
     assert!("tap=".parse::<NetFlag>().is_err());
-    assert!("bridge".parse::<NetFlag>().is_err());
+    assert_eq!("bridge".parse(), Ok(NetFlag::User));
+    assert_eq!("back".parse(), Ok(NetFlag::Network("back".into())));
+    assert!("host".parse::<NetFlag>().is_err());
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::{Args, escaped};
-use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol};
-use crate::{passt, tap};
+use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched};
+use crate::tap;
 
 impl Machine {
     pub(super) fn add_network(&self, args: &mut Args) {
@@ -12,8 +12,7 @@ impl Machine {
         match &self.net {
             Net::None => return,
             Net::User if self.forwarder == Forwarder::Passt => {
-                let path = passt::socket(&self.state);
-                let path = escaped(&path.to_string_lossy());
+                let path = escaped(&self.way_out_socket().to_string_lossy());
                 args.pair(
                     "-netdev",
                     format!("stream,id=net,server=off,addr.type=unix,addr.path={path}"),
@@ -25,6 +24,12 @@ impl Machine {
                     "-netdev",
                     format!("user,id=net{}", forwards.collect::<String>()),
                 );
+            }
+            Net::Switched(place) => {
+                args.pair("-netdev", listening("net", &self.card_socket()));
+                if self.forwarder == Forwarder::Qemu {
+                    self.add_way_out(args, place);
+                }
             }
             Net::Tap { interface } => {
                 queues = tap::queues(interface, self.cpus);
@@ -40,6 +45,31 @@ impl Machine {
             }
         }
         args.pair("-device", self.card(queues));
+    }
+
+    /// QEMU's user network, which the switch reaches by a socket: a hub joins both.
+    fn add_way_out(&self, args: &mut Args, place: &Switched) {
+        let Switched {
+            address,
+            subnet,
+            prefix_len,
+            gateway,
+            name_server,
+        } = place;
+        let forwards = self.forwards.iter().map(Forward::option);
+        let forwards = forwards.collect::<String>();
+        args.pair(
+            "-netdev",
+            format!(
+                "user,id=outside,ipv6=off,net={subnet}/{prefix_len},host={gateway},\
+                 dns={name_server},dhcpstart={address}{forwards}"
+            ),
+        );
+        args.pair("-netdev", listening("door", &self.way_out_socket()));
+        for (number, end) in ["outside", "door"].into_iter().enumerate() {
+            let port = format!("hubport,id=hub{number},hubid=1,netdev={end}");
+            args.pair("-netdev", port);
+        }
     }
 
     /// The card behind which the host has `queues`. One CPU has no use for more than one.
@@ -89,6 +119,12 @@ impl Forward {
     }
 }
 
+/// A stream at which a switch calls, and again after its end.
+fn listening(id: &str, path: &Path) -> String {
+    let path = escaped(&path.to_string_lossy());
+    format!("stream,id={id},server=on,addr.type=unix,addr.path={path}")
+}
+
 fn tap_option(interface: &str, queues: u8) -> String {
     let interface = escaped(interface);
     let queues = match queues {
@@ -131,6 +167,36 @@ mod tests {
         let stream = "stream,id=net,server=off,addr.type=unix,addr.path=/s,,t/net.sock";
         assert!(args.contains(stream), "{args}");
         assert!(!args.contains("hostfwd"), "{args}");
+    }
+
+    #[test]
+    fn a_machine_on_a_switch_listens_for_it_and_its_ports_lead_to_its_own_address() {
+        let address = |last| Ipv4Addr::new(10, 89, 3, last);
+        let machine = Machine {
+            net: Net::Switched(Switched {
+                address: address(7),
+                subnet: address(0),
+                prefix_len: 24,
+                gateway: address(254),
+                name_server: address(1),
+            }),
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        for wanted in [
+            "stream,id=net,server=on,addr.type=unix,addr.path=/s,,t/card.sock",
+            "net=10.89.3.0/24,host=10.89.3.254,dns=10.89.3.1,dhcpstart=10.89.3.7",
+            "stream,id=door,server=on,addr.type=unix,addr.path=/s,,t/net.sock",
+            "hubport,id=hub0,hubid=1,netdev=outside",
+        ] {
+            assert!(args.contains(wanted), "no {wanted}: {args}");
+        }
+        let by_passt = Machine {
+            forwarder: Forwarder::Passt,
+            ..machine
+        };
+        let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
+        assert!(!args.contains("hubport") && args.contains("card.sock"));
     }
 
     #[test]

@@ -1,0 +1,80 @@
+//! `sietch network`: networks with a name, whose machines reach each other.
+
+use serde_json::{Value, json};
+use switch::join;
+
+use crate::failure::Failure;
+use crate::flags::{NetworkCommand, NetworkNamesFlags};
+use crate::networks::{self, Store};
+
+/// Runs the command.
+pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
+    let store = Store::of_user()?;
+    match command {
+        NetworkCommand::Create(flags) => {
+            println!("{}", store.create(flags)?.name);
+            Ok(0)
+        }
+        NetworkCommand::Ls => ls(&store),
+        NetworkCommand::Rm(flags) => rm(&store, flags),
+        NetworkCommand::Inspect(flags) => inspect(&store, flags),
+        NetworkCommand::Serve(flags) => networks::serve(&flags.name).map(|()| 0),
+    }
+}
+
+fn ls(store: &Store) -> Result<u8, Failure> {
+    println!("{:<20} {:<19} {:<25} USED BY", "NAME", "SUBNET", "IPV6");
+    for network in store.list() {
+        let subnet = format!("{}/{}", network.subnet, network.prefix_len);
+        let prefix6 = network.prefix6.map(|prefix| format!("{prefix}/64"));
+        let users = networks::users(&network.name);
+        let row = format!(
+            "{:<20} {subnet:<19} {:<25} {}",
+            network.name,
+            prefix6.unwrap_or_default(),
+            users.join(", ")
+        );
+        println!("{}", row.trim_end());
+    }
+    Ok(0)
+}
+
+fn rm(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
+    for name in &flags.names {
+        store.remove(name)?;
+        println!("{name}");
+    }
+    Ok(0)
+}
+
+fn inspect(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
+    let described = flags.names.iter().map(|name| describe(store, name));
+    let networks: Vec<Value> = described.collect::<Result<_, _>>()?;
+    println!("{:#}", Value::from(networks));
+    Ok(0)
+}
+
+fn describe(store: &Store, name: &str) -> Result<Value, Failure> {
+    let network = store.network(name)?;
+    let switch = join::describe(&store.files(name)?.socket);
+    let members = switch.iter().flat_map(|switch| &switch.members);
+    let members = members.map(|member| {
+        json!({
+            "name": member.names.first(),
+            "aliases": member.names.get(1..),
+            "address": member.lease.address,
+            "address6": member.lease.address6,
+        })
+    });
+    Ok(json!({
+        "name": network.name,
+        "subnet": format!("{}/{}", network.subnet, network.prefix_len),
+        "ipv6": network.prefix6.map(|prefix| format!("{prefix}/64")),
+        "gateway": network.gateway(),
+        "name_server": network.name_server(),
+        "created_s": network.created_s,
+        "switch_pid": switch.as_ref().map(|switch| switch.pid),
+        "machines": members.collect::<Vec<_>>(),
+        "dropped": switch.as_ref().map(|switch| switch.drops),
+    }))
+}

@@ -1,0 +1,86 @@
+//! `sietch network`, and what `run` says of networks.
+
+use std::net::Ipv4Addr;
+use std::str::FromStr;
+
+use clap::{Args, Subcommand};
+
+use super::parse_name;
+
+/// What a machine is called on its network.
+#[derive(Clone, Debug, Default, Args)]
+pub struct NetworkFlags {
+    /// One more name for the machine on its network, which several machines may have
+    #[arg(long = "network-alias", id = "network_alias", value_name = "NAME", value_parser = parse_name)]
+    pub aliases: Vec<String>,
+}
+
+/// `sietch network`.
+#[derive(Debug, Subcommand)]
+pub enum NetworkCommand {
+    /// Make a network
+    Create(NetworkCreateFlags),
+    /// List the networks
+    #[command(visible_alias = "list")]
+    Ls,
+    /// Remove networks that no machine is on
+    #[command(visible_alias = "remove")]
+    Rm(NetworkNamesFlags),
+    /// Show all that is known of networks, with the machines that are on them, as JSON
+    Inspect(NetworkNamesFlags),
+    /// Be a network's switch; machines start it
+    #[command(hide = true)]
+    Serve(ServeFlags),
+}
+
+/// `sietch network create`.
+#[derive(Debug, Args)]
+pub struct NetworkCreateFlags {
+    /// Its addresses [default: one of 10.89.0.0/24 to 10.89.255.0/24 that is free]
+    #[arg(long, value_name = "ADDRESS/LENGTH")]
+    pub subnet: Option<Subnet>,
+    /// Give its machines IPv6 addresses too
+    #[arg(long)]
+    pub ipv6: bool,
+    /// Its name
+    #[arg(value_parser = parse_name)]
+    pub name: String,
+}
+
+/// `sietch network rm` and `inspect`.
+#[derive(Debug, Args)]
+pub struct NetworkNamesFlags {
+    /// The networks
+    #[arg(required = true, value_name = "NAME", value_parser = parse_name)]
+    pub names: Vec<String>,
+}
+
+/// `sietch network serve`.
+#[derive(Debug, Args)]
+pub struct ServeFlags {
+    /// The network
+    #[arg(value_parser = parse_name)]
+    pub name: String,
+}
+
+/// `--subnet`: addresses that are a network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// The first.
+    pub first: Ipv4Addr,
+    /// How many bits of it are the network's.
+    pub prefix_len: u8,
+}
+
+impl FromStr for Subnet {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give ADDRESS/LENGTH, such as 10.90.0.0/24";
+        let (first, prefix_len) = text.split_once('/').ok_or(FORM)?;
+        let first = first.parse().map_err(|_| FORM)?;
+        let prefix_len = prefix_len.parse().map_err(|_| FORM)?;
+        switch::Network::check_subnet(first, prefix_len)?;
+        Ok(Self { first, prefix_len })
+    }
+}

@@ -1,0 +1,107 @@
+//! The switch as a name server: which questions it answers itself, and the frames that bring answers.
+
+use wire::{
+    ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, IPV4_HEADER_BYTES, Ipv4Repr, MacAddr, Protocol,
+    Sum, UDP_HEADER_BYTES, UdpRepr,
+};
+
+use super::{Client, DNS_PORT, Dropped, Fabric, Passed, Port};
+use crate::names::{Kind, Outcome, Question, Record, reversed};
+use crate::network::Lease;
+
+const TTL: u8 = 64;
+
+impl Fabric {
+    /// The frame that brings the resolver's answer to who asked, if that one is still there.
+    pub fn answer_frame(&self, client: Client, answer: &[u8]) -> Option<Vec<u8>> {
+        let station = self.members.get(&client.member)?;
+        let udp_len = u16::try_from(UDP_HEADER_BYTES + answer.len()).ok()?;
+        let (src, dst) = (self.network.name_server(), station.lease.address);
+        let mut frame = vec![0; ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES + UDP_HEADER_BYTES];
+        let ether = EthernetRepr {
+            dst: MacAddr(station.lease.mac),
+            src: self.network.switch_station(),
+            ether_type: EtherType::Ipv4,
+        };
+        ether.emit(&mut frame);
+        let ip = Ipv4Repr {
+            src,
+            dst,
+            protocol: Protocol::Udp,
+            payload_len: udp_len,
+            ttl: TTL,
+            tos: 0,
+        };
+        ip.emit(frame.get_mut(ETHERNET_HEADER_BYTES..)?);
+        let udp = UdpRepr {
+            src_port: DNS_PORT,
+            dst_port: client.port,
+            payload_len: answer.len() as u16,
+        };
+        let udp_at = ETHERNET_HEADER_BYTES + IPV4_HEADER_BYTES;
+        udp.emit(frame.get_mut(udp_at..)?, 0);
+        frame.extend_from_slice(answer);
+        let pseudo = Sum::pseudo_v4(src, dst, Protocol::Udp, udp_len.into());
+        // All ones stand for a sum of zero, which would say that there is none.
+        let sum = match pseudo.bytes(frame.get(udp_at..)?).checksum() {
+            0 => u16::MAX,
+            sum => sum,
+        };
+        udp.emit(frame.get_mut(udp_at..)?, sum);
+        Some(frame)
+    }
+
+    pub(super) fn question<'a>(
+        &self,
+        client: Client,
+        message: &'a [u8],
+        send: &mut impl FnMut(Port, &[u8]),
+    ) -> Passed<'a> {
+        let question = Question::parse(message).ok_or(Dropped::Malformed)?;
+        let Some(answer) = self.own_answer(&question) else {
+            return Ok(Some((client, message)));
+        };
+        let frame = self.answer_frame(client, &answer).ok_or(Dropped::Nobody)?;
+        send(Port::Card(client.member), &frame);
+        Ok(None)
+    }
+
+    /// The answer to a question that is the network's own; `None` for the host's resolver.
+    fn own_answer(&self, question: &Question) -> Option<Vec<u8>> {
+        if let Some(address) = reversed(&question.name).filter(|own| self.network.contains(*own)) {
+            let member = self.member_with(address);
+            let name = member.and_then(|(_, station)| station.names.first().cloned());
+            return Some(match name.filter(|_| question.kind == Kind::Ptr) {
+                Some(name) => question.answer(Outcome::Found, &[Record::Ptr(name)]),
+                None => question.answer(Outcome::NoSuchName, &[]),
+            });
+        }
+        let suffix = format!(".{}", self.network.name.to_ascii_lowercase());
+        let named = |name: &str| {
+            let members = self.members.values();
+            let called = members.filter(|member| member.names.iter().any(|own| own == name));
+            called.map(|member| member.lease).collect::<Vec<Lease>>()
+        };
+        let short = question.name.strip_suffix(&suffix);
+        let leases = match named(&question.name) {
+            exact if !exact.is_empty() => exact,
+            _ => short.map(named).unwrap_or_default(),
+        };
+        if !leases.is_empty() {
+            return Some(question.answer(Outcome::Found, &records(question.kind, &leases)));
+        }
+        let is_own = short.is_some() || !question.name.contains('.');
+        is_own.then(|| question.answer(Outcome::NoSuchName, &[]))
+    }
+}
+
+fn records(kind: Kind, leases: &[Lease]) -> Vec<Record> {
+    let leases = leases.iter();
+    match kind {
+        Kind::A => leases.map(|lease| Record::A(lease.address)).collect(),
+        Kind::Aaaa => leases
+            .filter_map(|lease| lease.address6.map(Record::Aaaa))
+            .collect(),
+        Kind::Ptr | Kind::Other => Vec::new(),
+    }
+}

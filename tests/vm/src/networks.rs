@@ -1,0 +1,151 @@
+//! Networks of machines (`sietch network`, `run --network`): names, isolation, published ports, and the switch's end.
+
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::Test;
+use crate::guest::{Setup, sietch};
+
+/// The tests.
+pub const TESTS: &[Test] = &[(
+    "machines of a network reach each other by name, others do not, whatever befalls the switch",
+    by_name,
+)];
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+/// Clients of a published port at once, as many as QEMU itself serves; `ports` has a thousand.
+const CLIENTS: &str = "4";
+
+/// What a command says, however it ends.
+fn said(command: &mut Command) -> Result<String, String> {
+    let output = command.output().map_err(|error| error.to_string())?;
+    Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+}
+
+/// Fails unless `sietch` with these arguments says that.
+fn expect(args: &[&str], word: &str) -> Result<(), String> {
+    let said = said(sietch().args(args))?;
+    match said.contains(word) {
+        true => Ok(()),
+        false => Err(format!("{args:?} never says {word:?}: {said}")),
+    }
+}
+
+/// What a program says in a machine of its own on `network`.
+fn asked(setup: &Setup, network: &str, program: &[&str]) -> Result<String, String> {
+    let flags = ["--rm", "--name", "asks", "--network", network];
+    said(&mut setup.command(&[&flags, program].concat()))
+}
+
+fn expect_asked(setup: &Setup, network: &str, program: &[&str], word: &str) -> Result<(), String> {
+    let said = asked(setup, network, program)?;
+    match said.contains(word) {
+        true => Ok(()),
+        false => Err(format!(
+            "{program:?} on {network} never says {word:?}: {said}"
+        )),
+    }
+}
+
+/// The number behind a word of `network inspect`, and a text in quotes.
+fn inspected(network: &str, key: &str) -> Result<String, String> {
+    let said = said(sietch().args(["network", "inspect", network]))?;
+    let line = said
+        .lines()
+        .find(|line| line.contains(&format!("\"{key}\":")));
+    let value = line.and_then(|line| line.split_once(": "));
+    let (_, value) = value.ok_or_else(|| format!("no {key}: {said}"))?;
+    Ok(value.trim_matches([',', '"', ' ']).to_string())
+}
+
+fn by_name(setup: &Setup) -> Result<(), String> {
+    let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
+    expect(&["network", "create", "--ipv6", "front"], "front")?;
+    expect(&["network", "create", "back"], "back")?;
+    let forward = format!("127.0.0.1:{port}:6379");
+    let flags = ["-d", "--name", "db", "--network", "front"];
+    let names = ["--network-alias", "cache", "-p", &forward];
+    let redis = ["redis-server", "--save", "", "--protected-mode", "no"];
+    let started =
+        said(&mut setup.command(&[&flags[..], &names, &redis, &["--bind", "*", "-::*"]].concat()))?;
+    if started.trim() != "db" {
+        return Err(format!("db does not start: {started}"));
+    }
+    let outcome = with_db(setup, port);
+    let log = said(sietch().args(["logs", "db"]))?;
+    said(sietch().args(["rm", "-f", "db"]))?;
+    outcome.map_err(|error| format!("{error}\n{log}"))?;
+    expect_asked(setup, "front", &["busybox", "nslookup", "db"], "NXDOMAIN")?;
+    remove("front")?;
+    remove("back")?;
+    expect(&["network", "inspect", "back"], "There is no network back")
+}
+
+/// Removes a network once its last machine has left.
+fn remove(network: &str) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let said = said(sietch().args(["network", "rm", network]))?;
+        match said.trim() == network {
+            true => return Ok(()),
+            false if Instant::now() > deadline => return Err(said),
+            false => thread::sleep(POLL),
+        }
+    }
+}
+
+fn with_db(setup: &Setup, port: u16) -> Result<(), String> {
+    let address = inspected("front", "address")?;
+    let address6 = inspected("front", "address6")?;
+    let ping = |host| ["redis-cli", "-h", host, "ping"];
+    for host in ["db", "cache.front", &address6] {
+        expect_asked(setup, "front", &ping(host), "PONG")?;
+    }
+    expect_asked(setup, "back", &ping("db"), "Could not connect")?;
+    let by_address = ["busybox", "ping", "-c", "2", "-W", "1", &address];
+    expect_asked(setup, "back", &by_address, "100% packet loss")?;
+    expect(&["network", "rm", "front"], "used by db")?;
+    some_clients(port)?;
+    kill_switch("front")?;
+    expect_asked(setup, "front", &ping("db"), "PONG")?;
+    some_clients(port)?;
+    match inspected("front", "address")? == address {
+        true => Ok(()),
+        false => Err("db has another address than before".into()),
+    }
+}
+
+/// The published port, beside the network.
+fn some_clients(port: u16) -> Result<(), String> {
+    let port = port.to_string();
+    let mut benchmark = Command::new("redis-benchmark");
+    benchmark.args(["-p", &port, "-c", CLIENTS, "-n", "1000", "-t", "get", "-q"]);
+    let said = said(&mut benchmark)?;
+    match said.contains("requests per second") && !said.contains("rror") {
+        true => Ok(()),
+        false => Err(format!("{CLIENTS} clients: {said}")),
+    }
+}
+
+fn kill_switch(network: &str) -> Result<(), String> {
+    let pid = || {
+        let number = inspected(network, "switch_pid")?.parse().ok();
+        Ok::<_, String>(number.and_then(Pid::from_raw))
+    };
+    let killed = pid()?.ok_or("no switch")?;
+    kill_process(killed, Signal::KILL).map_err(|error| error.to_string())?;
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if pid()?.is_some_and(|other| other != killed) {
+            return Ok(());
+        }
+        if Instant::now() > deadline {
+            return Err("no other switch comes".into());
+        }
+        thread::sleep(POLL);
+    }
+}
