@@ -367,6 +367,12 @@ pub enum Failure {
         /// Why.
         reason: io::Error,
     },
+    /// A compose file that cannot be read or done.
+    #[error("{sentence}")]
+    Compose {
+        /// Why, a sentence.
+        sentence: String,
+    },
     /// `--ip ADDRESS` without a network that it is of.
     #[error("--ip {address} names no network: give ADDRESS/LENGTH[,GATEWAY], or --network NAME.")]
     NoPrefix {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use qemu::{Forward, Protocol};
 
+mod compose;
 mod disk;
 mod environment;
 mod exec;
@@ -28,6 +29,7 @@ mod volume;
 mod volume_name;
 mod when;
 
+pub use compose::{ComposeCommand, ComposeFlags};
 pub use disk::DiskFlag;
 pub use environment::EnvironmentFlags;
 pub use exec::{ExecFlags, KillFlags};
@@ -105,6 +107,8 @@ pub enum Command {
     /// Make, list, inspect and remove networks: machines of one reach each other by name
     #[command(subcommand)]
     Network(NetworkCommand),
+    /// Start, end and show machines that belong together, of a compose.yaml
+    Compose(ComposeFlags),
     /// List the container images of the store
     Images,
     /// Bring container images into the store

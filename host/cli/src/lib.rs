@@ -15,6 +15,7 @@ mod agent;
 pub mod bootable;
 mod bypass;
 pub mod commands;
+mod compose;
 pub mod defaults;
 pub mod events;
 pub mod failure;

@@ -43,6 +43,7 @@ fn main() -> ExitCode {
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
         Command::Volume(command) => commands::volume::volume(&command),
         Command::Network(command) => commands::network::network(&command),
+        Command::Compose(flags) => commands::compose::compose(&flags),
         Command::Images => commands::images::images(),
         Command::Pull(flags) => commands::images::pull(&flags),
         Command::Rmi(flags) => commands::images::rmi(&flags),

@@ -37,6 +37,7 @@ mod cards;
 mod clients;
 mod clocks;
 mod clumsy;
+mod compose;
 mod connections;
 mod counters;
 mod databases;
@@ -235,6 +236,7 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, roots::TESTS),
         ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
         ours(setup, networks::TESTS),
+        ours(setup, once(setup, Cpus::Several, compose::TESTS_ONCE)),
         ours(setup, images::TESTS),
         ours(setup, once(setup, Cpus::Several, images::TESTS_ONCE)),
         ours(setup, databases::TESTS),

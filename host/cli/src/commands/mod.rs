@@ -2,6 +2,7 @@
 
 mod background;
 pub mod build;
+pub mod compose;
 pub mod doctor;
 pub mod events;
 pub mod exec;

@@ -1,0 +1,441 @@
+//! A service becomes a line of `sietch run`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use clap::CommandFactory;
+
+use super::document::{Fields, Node};
+use super::health::{Check, span};
+use super::variables;
+use crate::flags::Cli;
+
+/// What is known of a project when its services are read.
+#[derive(Debug)]
+pub struct Surroundings<'a> {
+    /// The project's name.
+    pub project: &'a str,
+    /// Its folder.
+    pub folder: &'a Path,
+    /// Real names of networks by those in the file.
+    pub networks: &'a BTreeMap<String, String>,
+    /// The same of volumes.
+    pub volumes: &'a BTreeMap<String, String>,
+}
+
+/// One service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Service {
+    /// Its name in the file.
+    pub name: String,
+    /// Its machine's.
+    pub machine: String,
+    /// The arguments of `sietch` that start it.
+    pub arguments: Vec<String>,
+    /// What must be before it starts.
+    pub depends_on: BTreeMap<String, Condition>,
+    /// When it is healthy.
+    pub check: Option<Check>,
+    /// Seconds that its program has to end.
+    pub stop_seconds: u64,
+    /// Its network's name in the file.
+    pub network: Option<String>,
+}
+
+/// What a service waits for of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It runs.
+    Started,
+    /// Its check has succeeded.
+    Healthy,
+    /// It has ended well.
+    Completed,
+}
+
+const FIELDS: [&str; 23] = [
+    "image",
+    "command",
+    "entrypoint",
+    "ports",
+    "volumes",
+    "environment",
+    "env_file",
+    "depends_on",
+    "networks",
+    "network_mode",
+    "restart",
+    "deploy",
+    "mem_limit",
+    "cpus",
+    "stop_grace_period",
+    "labels",
+    "container_name",
+    "user",
+    "working_dir",
+    "read_only",
+    "tmpfs",
+    "expose",
+    "healthcheck",
+];
+/// What docker gives a program to end, in seconds.
+const STOP_SECONDS: u64 = 10;
+/// The network of services that name none.
+pub const DEFAULT: &str = "default";
+
+impl Service {
+    /// Reads the service `name`.
+    ///
+    /// Errors: a sentence.
+    pub fn read(name: &str, node: &Node, around: &Surroundings) -> Result<Self, String> {
+        let fields = node.fields(&FIELDS)?;
+        let machine = match fields.get("container_name") {
+            Some(name) => name.text()?,
+            None => format!("{}-{name}", around.project),
+        };
+        let mut line: Vec<String> = ["run", "-d", "--name", &machine].map(str::to_string).into();
+        let network = add_network(&mut line, name, &fields, around)?;
+        add_variables(&mut line, &fields, around)?;
+        add_limits(&mut line, &fields)?;
+        for port in fields.get("ports").iter().flat_map(|ports| ports.items()) {
+            line.extend(["-p".into(), port_flag(&port)?]);
+        }
+        for volume in fields.get("volumes").iter().flat_map(|all| all.items()) {
+            line.extend(volume_flag(&volume, around)?);
+        }
+        for path in texts(&fields, "tmpfs")? {
+            line.extend(["--tmpfs".into(), path]);
+        }
+        for (field, flag) in [("user", "-u"), ("working_dir", "-w")] {
+            if let Some(node) = fields.get(field) {
+                line.extend([flag.into(), node.text()?]);
+            }
+        }
+        if fields.get("read_only").map_or(Ok(false), Node::flag)? {
+            line.push("--read-only".into());
+        }
+        add_if_there(&mut line, &fields)?;
+        add_program(&mut line, node, &fields)?;
+        let stop = fields.get("stop_grace_period");
+        let stop =
+            stop.map(|node| span(&node.text()?).ok_or_else(|| node.wrong("a time such as 1m30s")));
+        Ok(Self {
+            name: name.into(),
+            machine,
+            arguments: line,
+            depends_on: depends_on(&fields)?,
+            check: fields.get("healthcheck").map_or(Ok(None), Check::read)?,
+            stop_seconds: stop
+                .transpose()?
+                .map_or(STOP_SECONDS, |stop| stop.as_secs()),
+            network,
+        })
+    }
+}
+
+fn texts(fields: &Fields, name: &str) -> Result<Vec<String>, String> {
+    fields.get(name).map_or(Ok(Vec::new()), Node::texts)
+}
+
+/// The network that it is on, with its names there.
+fn add_network(
+    line: &mut Vec<String>,
+    service: &str,
+    fields: &Fields,
+    around: &Surroundings,
+) -> Result<Option<String>, String> {
+    if let Some(mode) = fields.get("network_mode") {
+        match mode.text()?.as_str() {
+            own @ ("none" | "bridge") => line.extend(["--net".into(), own.into()]),
+            _ => mode.refuse(),
+        }
+        return Ok(None);
+    }
+    let networks = match fields.get("networks") {
+        None => vec![(DEFAULT.to_string(), None)],
+        Some(node) if node.is_mapping() => {
+            let entries = node.entries()?.into_iter();
+            entries.map(|(name, node)| (name, Some(node))).collect()
+        }
+        Some(node) => node.texts()?.into_iter().map(|name| (name, None)).collect(),
+    };
+    if let (Some(node), true) = (fields.get("networks"), networks.len() > 1) {
+        node.refuse_as(&format!("{} with more than one network", node.path));
+    }
+    let Some((name, node)) = networks.into_iter().next() else {
+        return Ok(None);
+    };
+    let real = around.networks.get(&name);
+    let real = real.ok_or_else(|| format!("{service} is on {name}, which is no network."))?;
+    line.extend(["--net".into(), real.clone()]);
+    let mut aliases = vec![service.to_string()];
+    if let Some(node) = node {
+        let fields = node.fields(&["aliases", "ipv4_address"])?;
+        aliases.extend(texts(&fields, "aliases")?);
+        if let Some(address) = fields.get("ipv4_address") {
+            line.extend(["--ip".into(), address.text()?]);
+        }
+    }
+    for alias in aliases {
+        line.extend(["--network-alias".into(), alias]);
+    }
+    Ok(Some(name))
+}
+
+/// Variables of files first, so that those of the service count more.
+fn add_variables(
+    line: &mut Vec<String>,
+    fields: &Fields,
+    around: &Surroundings,
+) -> Result<(), String> {
+    let mut add = |variable: String| line.extend(["-e".into(), variable]);
+    for file in fields
+        .get("env_file")
+        .iter()
+        .flat_map(|files| files.items())
+    {
+        let (path, is_required) = match file.is_mapping() {
+            false => (file.text()?, true),
+            true => {
+                let fields = file.fields(&["path", "required"])?;
+                let path = fields
+                    .get("path")
+                    .ok_or_else(|| file.wrong("a file's path"))?;
+                (
+                    path.text()?,
+                    fields.get("required").map_or(Ok(true), Node::flag)?,
+                )
+            }
+        };
+        let path = around.folder.join(path);
+        match fs::read_to_string(&path) {
+            Ok(text) => {
+                let all = variables::parse(&text).into_iter();
+                all.for_each(|(name, value)| add(format!("{name}={value}")));
+            }
+            Err(_) if !is_required => {}
+            Err(error) => return Err(format!("{} cannot be read: {error}.", path.display())),
+        }
+    }
+    let Some(node) = fields.get("environment") else {
+        return Ok(());
+    };
+    if node.is_list() {
+        node.texts()?.into_iter().for_each(add);
+        return Ok(());
+    }
+    for (name, value) in node.entries()? {
+        match value.is_null() {
+            true => add(name),
+            false => add(format!("{name}={}", value.text()?)),
+        }
+    }
+    Ok(())
+}
+
+/// `deploy.resources.limits`, and what it was called before.
+fn add_limits(line: &mut Vec<String>, fields: &Fields) -> Result<(), String> {
+    let (mut memory, mut cpus) = (
+        fields.get("mem_limit").cloned(),
+        fields.get("cpus").cloned(),
+    );
+    if let Some(deploy) = fields.get("deploy") {
+        let deploy = deploy.fields(&["resources", "replicas"])?;
+        if let Some(replicas) = deploy.get("replicas")
+            && replicas.text()? != "1"
+        {
+            replicas.refuse();
+        }
+        if let Some(resources) = deploy.get("resources")
+            && let Some(limits) = resources.fields(&["limits"])?.get("limits")
+        {
+            let limits = limits.fields(&["memory", "cpus"])?;
+            memory = limits.get("memory").cloned().or(memory);
+            cpus = limits.get("cpus").cloned().or(cpus);
+        }
+    }
+    if let Some(memory) = memory {
+        let text = memory.text()?;
+        let plain = text.trim_end_matches(['b', 'B']);
+        let has_unit = plain.ends_with(|c: char| c.is_ascii_alphabetic());
+        let size = if has_unit { plain.into() } else { text };
+        line.extend(["-m".into(), size]);
+    }
+    if let Some(cpus) = cpus {
+        let count: f64 = cpus.text()?.parse().map_err(|_| cpus.wrong("a number"))?;
+        // A machine has whole ones.
+        line.extend(["--cpus".into(), count.ceil().max(1.0).to_string()]);
+    }
+    Ok(())
+}
+
+/// Flags that `run` may have.
+fn add_if_there(line: &mut Vec<String>, fields: &Fields) -> Result<(), String> {
+    if let Some(restart) = fields.get("restart") {
+        match restart.text()?.as_str() {
+            "no" | "false" => {}
+            policy if run_has("restart") => line.extend(["--restart".into(), policy.into()]),
+            _ => restart.refuse(),
+        }
+    }
+    let Some(labels) = fields.get("labels") else {
+        return Ok(());
+    };
+    if !run_has("label") {
+        labels.refuse();
+        return Ok(());
+    }
+    let all = match labels.is_list() {
+        true => labels.texts()?,
+        false => {
+            let entries = labels.entries()?;
+            let label = |(name, node): (&String, &Node)| Ok(format!("{name}={}", node.text()?));
+            entries.iter().map(label).collect::<Result<_, String>>()?
+        }
+    };
+    for label in all {
+        line.extend(["--label".into(), label]);
+    }
+    Ok(())
+}
+
+/// Whether `sietch run` has this flag.
+fn run_has(flag: &str) -> bool {
+    let command = Cli::command();
+    let run = command.find_subcommand("run");
+    run.is_some_and(|run| run.get_arguments().any(|own| own.get_long() == Some(flag)))
+}
+
+/// The image, or a program of the host, and its arguments.
+fn add_program(line: &mut Vec<String>, node: &Node, fields: &Fields) -> Result<(), String> {
+    let words = |name| match fields.get(name) {
+        Some(node) if node.is_list() => node.texts(),
+        Some(node) => {
+            let text = node.text()?;
+            shlex::split(&text).ok_or_else(|| node.wrong("a line whose quotes are closed"))
+        }
+        None => Ok(Vec::new()),
+    };
+    let (mut entrypoint, command) = (words("entrypoint")?, words("command")?);
+    if let Some(image) = fields.get("image") {
+        let mut before = Vec::new();
+        if !entrypoint.is_empty() {
+            line.extend(["--entrypoint".into(), entrypoint.remove(0)]);
+            before = entrypoint;
+        }
+        line.push(image.text()?);
+        line.extend(before);
+        line.extend(command);
+        return Ok(());
+    }
+    let program = [entrypoint, command].concat();
+    if program.is_empty() {
+        let words = "has neither an image nor a command, which may be a program of this host";
+        return Err(format!("{} {words}.", node.path));
+    }
+    line.extend(program);
+    Ok(())
+}
+
+/// `-p`.
+fn port_flag(node: &Node) -> Result<String, String> {
+    if !node.is_mapping() {
+        let text = node.text()?;
+        if !text.contains(':') || text.contains('-') {
+            node.refuse_as(&format!("{} without one port of the host", node.path));
+        }
+        return Ok(text);
+    }
+    const FIELDS: [&str; 7] = [
+        "target",
+        "published",
+        "host_ip",
+        "protocol",
+        "mode",
+        "name",
+        "app_protocol",
+    ];
+    let fields = node.fields(&FIELDS)?;
+    let text = |name: &str| fields.get(name).map(Node::text).transpose();
+    let (target, published) = (text("target")?, text("published")?);
+    let both = target.zip(published);
+    let (target, published) = both.ok_or_else(|| node.wrong("a port with target and published"))?;
+    let ip = text("host_ip")?
+        .map(|ip| format!("{ip}:"))
+        .unwrap_or_default();
+    let protocol = text("protocol")?.map(|protocol| format!("/{protocol}"));
+    Ok(format!(
+        "{ip}{published}:{target}{}",
+        protocol.unwrap_or_default()
+    ))
+}
+
+/// `-v` or `--tmpfs`.
+fn volume_flag(node: &Node, around: &Surroundings) -> Result<Vec<String>, String> {
+    if node.is_mapping() {
+        return long_volume_flag(node, around);
+    }
+    let text = node.text()?;
+    let Some((source, rest)) = text.split_once(':') else {
+        node.refuse_as(&format!("{} without a name", node.path));
+        return Ok(Vec::new());
+    };
+    Ok(vec![
+        "-v".into(),
+        format!("{}:{rest}", place(source, node, around)?),
+    ])
+}
+
+fn long_volume_flag(node: &Node, around: &Surroundings) -> Result<Vec<String>, String> {
+    let fields = node.fields(&["type", "source", "target", "read_only"])?;
+    let text = |name: &str| fields.get(name).map(Node::text).transpose();
+    let target = text("target")?.ok_or_else(|| node.wrong("a mount with a target"))?;
+    if text("type")?.as_deref() == Some("tmpfs") {
+        return Ok(vec!["--tmpfs".into(), target]);
+    }
+    let source = text("source")?.ok_or_else(|| node.wrong("a mount with a source"))?;
+    let access = match fields.get("read_only").map_or(Ok(false), Node::flag)? {
+        true => ":ro",
+        false => "",
+    };
+    let source = place(&source, node, around)?;
+    Ok(vec!["-v".into(), format!("{source}:{target}{access}")])
+}
+
+/// A folder of the host, or a volume of the project.
+fn place(source: &str, node: &Node, around: &Surroundings) -> Result<String, String> {
+    if source.starts_with(['.', '/']) {
+        let path = around.folder.join(source);
+        return Ok(path.to_string_lossy().into_owned());
+    }
+    let real = around.volumes.get(source).cloned();
+    real.ok_or_else(|| {
+        format!(
+            "{} names the volume {source}, which is not listed.",
+            node.path
+        )
+    })
+}
+
+fn depends_on(fields: &Fields) -> Result<BTreeMap<String, Condition>, String> {
+    let Some(node) = fields.get("depends_on") else {
+        return Ok(BTreeMap::new());
+    };
+    if !node.is_mapping() {
+        let names = node.texts()?.into_iter();
+        return Ok(names.map(|name| (name, Condition::Started)).collect());
+    }
+    let entry = |(name, node): (String, Node)| {
+        let fields = node.fields(&["condition"])?;
+        let text = fields.get("condition").map(Node::text).transpose()?;
+        let condition = match text.as_deref() {
+            None | Some("service_started") => Condition::Started,
+            Some("service_healthy") => Condition::Healthy,
+            Some("service_completed_successfully") => Condition::Completed,
+            Some(_) => return Err(node.wrong("a condition that compose has")),
+        };
+        Ok((name, condition))
+    };
+    node.entries()?.into_iter().map(entry).collect()
+}
