@@ -98,13 +98,31 @@ fn remove(network: &str) -> Result<(), String> {
     }
 }
 
+fn wait_for_words(name: &str, words: &str) -> Result<(), String> {
+    let deadline = Instant::now() + PATIENCE;
+    while !said(sietch().args(["logs", name]))?.contains(words) {
+        if Instant::now() > deadline {
+            return Err(format!("{name} never says {words:?}"));
+        }
+        thread::sleep(POLL);
+    }
+    Ok(())
+}
+
 fn with_db(setup: &Setup, port: u16) -> Result<(), String> {
+    wait_for_words("db", "Ready to accept connections")?;
     let address = inspected("front", "address")?;
     let address6 = inspected("front", "address6")?;
     let ping = |host| ["redis-cli", "-h", host, "ping"];
-    for host in ["db", "cache.front", &address6] {
+    for host in ["db", "cache.front"] {
         expect_asked(setup, "front", &ping(host), "PONG")?;
     }
+    // A machine has its own IPv6 address once it knows that nobody else has it.
+    let by_address6 = format!(
+        "for try in 1 2 3 4 5 6 7 8 9 10; do echo PING | nc -w 5 {address6} 6379 && break; sleep 1; done"
+    );
+    let by_address6 = ["busybox", "sh", "-c", &by_address6];
+    expect_asked(setup, "front", &by_address6, "PONG")?;
     expect_asked(setup, "back", &ping("db"), "Could not connect")?;
     let by_address = ["busybox", "ping", "-c", "2", "-W", "1", &address];
     expect_asked(setup, "back", &by_address, "100% packet loss")?;
