@@ -1,5 +1,6 @@
 //! The QEMU on this host: where it is, how old, and what it can accelerate with.
 
+use std::env;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,13 +12,11 @@ use crate::machine::Accel;
 const MAJOR_MIN: u32 = 8;
 const NAME: &str = "qemu-system-x86_64";
 
-/// A QEMU that is new enough.
+/// A QEMU of this host.
 #[derive(Clone, Debug)]
 pub struct Qemu {
     /// The program.
     pub path: PathBuf,
-    /// Its major version.
-    pub major: u32,
 }
 
 /// How instructions will be executed, decided for this host.
@@ -36,21 +35,34 @@ pub enum Acceleration {
 }
 
 impl Qemu {
-    /// Finds QEMU on the search path, or where `SIETCH_QEMU` says.
+    /// Finds QEMU on the search path, or where `SIETCH_QEMU` says. It is not asked how old it is, since that takes as long as
+    /// half a machine's start: see [`Qemu::major`].
     pub fn find() -> Result<Self, Error> {
-        let path = std::env::var_os("SIETCH_QEMU").map_or_else(|| NAME.into(), PathBuf::from);
-        let output = Command::new(&path).arg("--version").output();
+        let named = env::var_os("SIETCH_QEMU").map(PathBuf::from);
+        let path = named.or_else(|| on_path(NAME)).ok_or(Error::QemuMissing)?;
+        Ok(Self { path })
+    }
+
+    /// Its major version, which is new enough.
+    pub fn major(&self) -> Result<u32, Error> {
+        let output = Command::new(&self.path).arg("--version").output();
         let output = output.map_err(|_| Error::QemuMissing)?;
         let text = String::from_utf8_lossy(&output.stdout);
         let major = parse_major(&text).ok_or(Error::QemuMissing)?;
-        if major < MAJOR_MIN {
-            return Err(Error::QemuTooOld {
+        match major < MAJOR_MIN {
+            false => Ok(major),
+            true => Err(Error::QemuTooOld {
                 found: major,
                 needed: MAJOR_MIN,
-            });
+            }),
         }
-        Ok(Self { path, major })
     }
+}
+
+fn on_path(name: &str) -> Option<PathBuf> {
+    let folders = env::var_os("PATH")?;
+    let mut paths = env::split_paths(&folders).map(|folder| folder.join(name));
+    paths.find(|path| path.is_file())
 }
 
 /// `QEMU emulator version 10.0.2 (...)` gives 10.

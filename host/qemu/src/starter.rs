@@ -37,10 +37,13 @@ pub fn bound_to_us(program: &std::path::Path) -> Command {
 }
 
 fn has_setpriv() -> bool {
-    let mut probe = Command::new("setpriv");
-    probe.args(["--pdeathsig", "KILL", "--", "true"]);
-    let probe = probe.stdout(Stdio::null()).stderr(Stdio::null());
-    probe.status().is_ok_and(|status| status.success())
+    static HAS_IT: OnceLock<bool> = OnceLock::new();
+    *HAS_IT.get_or_init(|| {
+        let mut probe = Command::new("setpriv");
+        probe.args(["--pdeathsig", "KILL", "--", "true"]);
+        let probe = probe.stdout(Stdio::null()).stderr(Stdio::null());
+        probe.status().is_ok_and(|status| status.success())
+    })
 }
 
 /// Starts a command of [`bound_to_us`] and waits until it has become its program.

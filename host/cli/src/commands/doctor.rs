@@ -44,8 +44,8 @@ pub fn doctor() -> u8 {
 }
 
 fn qemu() -> Finding {
-    match Qemu::find() {
-        Ok(qemu) => Finding::Fine(format!("QEMU {} is there.", qemu.major)),
+    match Qemu::find().and_then(|qemu| qemu.major()) {
+        Ok(major) => Finding::Fine(format!("QEMU {major} is there.")),
         Err(error) => Finding::Missing(error.to_string()),
     }
 }
