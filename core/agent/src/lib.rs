@@ -15,7 +15,8 @@
 //! ```
 //!
 //! A frame is `channel[2] kind[1] zero[1] length[2] payload[length]`, little endian. Channels are
-//! numbered from 1 to [`CHANNELS_MAX`] by the host; a `Signal` on channel 0 is for process 1.
+//! numbered from 1 to [`CHANNELS_MAX`] by the host; a `Signal` on channel 0 is for process 1, and `Renew`
+//! there for the machine as a whole.
 //!
 //! Flow control: each direction of each channel begins with [`WINDOW_BYTES`]. Payload of `Stdin` takes from one
 //! window, that of `Stdout` and `Stderr` from the other; who has brought bytes to where they belong gives
@@ -39,7 +40,7 @@ mod request;
 mod tests;
 
 pub use decoder::{Decoder, Malformed};
-pub use message::{Frame, Message};
+pub use message::{Frame, Message, Renewal};
 pub use refusal::Refusal;
 pub use request::{Request, Strings, Window, block};
 
@@ -55,3 +56,5 @@ pub const CHANNELS_MAX: u16 = 64;
 pub const WINDOW_BYTES: u32 = 64 << 10;
 /// Bytes of a request, at most, in as many frames as it takes.
 pub const REQUEST_BYTES_MAX: usize = 64 << 10;
+/// Bytes of randomness that a machine is told.
+pub const SEED_BYTES: usize = 32;

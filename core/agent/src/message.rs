@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use crate::{PAYLOAD_BYTES_MAX, Refusal, Window};
+use crate::{PAYLOAD_BYTES_MAX, Refusal, SEED_BYTES, Window};
 
 /// A message on a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -11,6 +11,15 @@ pub struct Frame<'a> {
     pub channel: u16,
     /// What it says.
     pub message: Message<'a>,
+}
+
+/// What a machine that goes on from a snapshot cannot know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Renewal {
+    /// What the host's clock shows: nanoseconds since 1970.
+    pub since_1970_ns: u64,
+    /// What no other machine of the snapshot is told.
+    pub seed: [u8; SEED_BYTES],
 }
 
 /// What a frame says. `host` and `kernel` are who sends it.
@@ -30,6 +39,8 @@ pub enum Message<'a> {
     Signal(u8),
     /// host: nobody listens any more. The channel is free only with its last frame.
     Close,
+    /// host, for the machine: it goes on from a snapshot. Of no channel there was before is anything known any more.
+    Renew(Renewal),
     /// both: so many bytes more may be sent.
     Credit(u32),
     /// kernel: bytes from descriptor 1, or from the terminal.
@@ -54,6 +65,17 @@ const STDOUT: u8 = 9;
 const STDERR: u8 = 10;
 const EXIT: u8 = 11;
 const REFUSED: u8 = 12;
+const RENEW: u8 = 13;
+
+impl Renewal {
+    fn decode(payload: &[u8]) -> Option<Self> {
+        let (since_1970_ns, seed) = payload.split_first_chunk()?;
+        Some(Self {
+            since_1970_ns: u64::from_le_bytes(*since_1970_ns),
+            seed: seed.try_into().ok()?,
+        })
+    }
+}
 
 impl<'a> Message<'a> {
     /// What `kind` and `payload` say; `None` if that is nothing.
@@ -73,6 +95,7 @@ impl<'a> Message<'a> {
             (STDOUT, bytes) => Self::Stdout(bytes),
             (STDERR, bytes) => Self::Stderr(bytes),
             (EXIT, &[status]) => Self::Exit(status),
+            (RENEW, bytes) => Self::Renew(Renewal::decode(bytes)?),
             (REFUSED, &[reason]) => Self::Refused(Refusal::of_code(reason)?),
             _ => return None,
         })
@@ -95,6 +118,16 @@ impl<'a> Message<'a> {
             }
             Self::Signal(number) => take(SIGNAL, &[number]),
             Self::Close => take(CLOSE, &[]),
+            Self::Renew(Renewal {
+                since_1970_ns,
+                seed,
+            }) => {
+                let mut payload = [0; size_of::<u64>() + SEED_BYTES];
+                let (time, rest) = payload.split_at_mut(size_of::<u64>());
+                time.copy_from_slice(&since_1970_ns.to_le_bytes());
+                rest.copy_from_slice(&seed);
+                take(RENEW, &payload)
+            }
             Self::Credit(bytes) => take(CREDIT, &bytes.to_le_bytes()),
             Self::Stdout(bytes) => take(STDOUT, bytes),
             Self::Stderr(bytes) => take(STDERR, bytes),

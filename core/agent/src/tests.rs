@@ -42,6 +42,10 @@ fn examples() -> Vec<Message<'static>> {
         Message::Window(window),
         Message::Signal(15),
         Message::Close,
+        Message::Renew(Renewal {
+            since_1970_ns: 1 << 60,
+            seed: [9; SEED_BYTES],
+        }),
         Message::Credit(70_000),
         Message::Stdout(b""),
         Message::Stderr(b"x"),

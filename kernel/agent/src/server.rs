@@ -3,8 +3,9 @@
 use alloc::vec::Vec;
 
 use agent::{
-    CHANNELS_MAX, Frame, Malformed, Message, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX, Refusal,
+    CHANNELS_MAX, Frame, Malformed, Message, PAYLOAD_BYTES_MAX, REQUEST_BYTES_MAX, Refusal, Renewal,
 };
+use base::Duration;
 use mach::mem::fallible::{self, TryGrow, TryPush};
 use sync::{Result, Wait, WaitQueue};
 use task::family;
@@ -150,6 +151,13 @@ fn obey(
         }
         return Ok(None);
     }
+    if let (0, Message::Renew(renewal)) = (channel, message) {
+        // Who was at their ends is not there any more.
+        drafts.clear();
+        channels.clear();
+        renew(&renewal);
+        return Ok(None);
+    }
     if !(1..=CHANNELS_MAX).contains(&channel) {
         return Err(Malformed);
     }
@@ -171,6 +179,13 @@ fn obey(
         // The command has ended, and the host does not know yet.
         (None, _) => Ok(None),
     }
+}
+
+/// The machine goes on from a snapshot, perhaps beside others.
+fn renew(renewal: &Renewal) {
+    random::renew(renewal.seed);
+    mach::time::wall_is_after(Duration::from_nanos(renewal.since_1970_ns));
+    mach::klog!("the machine goes on from a snapshot");
 }
 
 /// Adds bytes to a request.

@@ -113,12 +113,14 @@ pub(crate) fn init_wall() {
     });
 }
 
-/// The host's clock showed this before the machine started, so it is later now.
+/// The host's clock showed this a moment ago, so it is later now.
 pub fn wall_is_after(since_1970: Duration) {
     with(|timekeeper| {
-        let is_known = matches!(timekeeper.host, Host::Paravirtual);
-        if !is_known && clock::wall_now_ns() < since_1970.as_nanos() {
-            timekeeper.set_wall(since_1970.as_nanos());
+        let is_behind = clock::wall_now_ns() < since_1970.as_nanos();
+        match timekeeper.host {
+            Host::Paravirtual => timekeeper.follow_paravirtual(),
+            _ if is_behind => timekeeper.set_wall(since_1970.as_nanos()),
+            _ => {}
         }
     });
 }
