@@ -236,6 +236,37 @@ pub enum Failure {
         /// What it said.
         reason: String,
     },
+    /// No snapshot of that name.
+    #[error("No snapshot is called {name}: `sietch snapshots` lists those there are.")]
+    NoSuchSnapshot {
+        /// The name.
+        name: String,
+    },
+    /// What a snapshot cannot hold.
+    #[error("No snapshot can be taken of {name}, since it has {obstacle}: run it without.")]
+    NoSnapshot {
+        /// The machine.
+        name: String,
+        /// What it has.
+        obstacle: &'static str,
+    },
+    /// A snapshot whose disk is gone.
+    #[error(
+        "The snapshot {name} needs {}, which is gone: bring the image back (`sietch pull`), or take it again.",
+        path.display()
+    )]
+    SnapshotWithoutDisk {
+        /// The snapshot.
+        name: String,
+        /// The disk.
+        path: PathBuf,
+    },
+    /// A snapshot that another version wrote.
+    #[error("The snapshot {name} cannot be read: take it again with this version.")]
+    BadSnapshot {
+        /// The snapshot.
+        name: String,
+    },
     /// Nowhere to keep volumes.
     #[error("There is no folder for volumes: set HOME, or XDG_DATA_HOME to an absolute path.")]
     NoVolumeFolder,

@@ -39,7 +39,7 @@ pub use ip::Ip;
 pub use life::{CpuList, LifeFlags, RestartPolicy};
 pub use lifecycle::{
     EventsFlags, InspectFlags, LogsFlags, MachinesFlags, PortFlags, PsFlags, RenameFlags, RmFlags,
-    StatsFlags,
+    SnapshotFlags, SnapshotsFlags, StatsFlags,
 };
 pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
@@ -97,6 +97,10 @@ pub enum Command {
     Events(EventsFlags),
     /// Print which ports of the host lead into a machine
     Port(PortFlags),
+    /// Keep a machine as it is now, for others to go on from (`sietch run --from`)
+    Snapshot(SnapshotFlags),
+    /// List snapshots, or remove some
+    Snapshots(SnapshotsFlags),
     /// Draw what a machine's CPUs do, or what its threads wait for
     Profile(ProfileFlags),
     /// Show who wakes a machine's threads, and how long they slept, while it happens
@@ -160,7 +164,7 @@ pub struct ProgramFlags {
     /// docker-archive:FILE, docker://HOST/NAME[:TAG], or one that `sietch images` lists; and its arguments
     #[arg(
         value_name = "PROGRAM [ARGS]",
-        required = true,
+        required_unless_present = "from",
         trailing_var_arg = true
     )]
     command: Vec<String>,
@@ -217,6 +221,19 @@ pub struct RunFlags {
     /// Run in the background
     #[arg(short = 'd', long)]
     pub detach: bool,
+    /// Go on from a snapshot (`sietch snapshot`), whose program, memory and devices the machine has
+    #[arg(
+        long,
+        value_name = "SNAPSHOT",
+        value_parser = parse_name,
+        conflicts_with_all = [
+            "command", "memory", "cpus", "nodes", "iommu", "bypass", "log", "volume", "disk",
+            "entrypoint", "accel", "machine", "net", "mac_address", "nic", "kernel_option",
+            "env", "folder", "user", "add", "ip", "ip6", "strace", "clumsy", "dry_run",
+            "own_root",
+        ]
+    )]
+    pub from: Option<String>,
     /// Keep nothing of the machine when it has ended, not even its log
     #[arg(long)]
     pub rm: bool,

@@ -6,7 +6,7 @@
 //! output; `agent` lets others run commands in it; `volumes` are disks that outlive machines; `oci` brings
 //! programs that come as container images; `bootable` makes images that a PC boots by itself; `networks` are
 //! what machines reach each other by; `state` keeps what
-//! `ps`, `logs` and `stop` need.
+//! `ps`, `logs` and `stop` need; `snapshots` are machines that others go on from.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
 #![forbid(unsafe_code)]
@@ -35,6 +35,7 @@ mod refused;
 mod room;
 pub mod session;
 mod signals;
+pub mod snapshots;
 pub mod state;
 pub mod stdio;
 pub mod streams;

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::io::Errno;
 
 use qemu::{
-    Accel, Board, CommandLine, Disk, DiskBus, Machine, Net, Nic, Owners, PROFILE_START,
+    Accel, Board, CommandLine, Disk, DiskBus, Machine, Net, Nic, Origin, Owners, PROFILE_START,
     PROFILE_START_WAITS, Stdio, Volume,
 };
 
@@ -543,6 +543,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         },
         plugin: None,
         state: state.into(),
+        origin: Origin::Boot,
     })
 }
 

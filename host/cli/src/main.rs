@@ -41,6 +41,8 @@ fn main() -> ExitCode {
         Command::Port(flags) => commands::port::port(&flags),
         Command::Profile(flags) => commands::profile::profile(&flags),
         Command::Wakeups(flags) => commands::wakeups::wakeups(&flags),
+        Command::Snapshot(flags) => commands::snapshot::snapshot(&flags),
+        Command::Snapshots(flags) => commands::snapshot::snapshots(&flags),
         Command::Volume(command) => commands::volume::volume(&command),
         Command::Network(command) => commands::network::network(&command),
         Command::Compose(flags) => commands::compose::compose(&flags),

@@ -26,12 +26,12 @@ use std::time::{Duration, Instant};
 
 use agent::Message;
 use qemu::report::Report;
-use qemu::{Machine, Qemu, Streams, Vm};
+use qemu::{Machine, Origin, Qemu, Streams, Vm};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
 use crate::agent::client::Client;
-use crate::agent::hub;
+use crate::agent::{hub, renewal};
 use crate::failure::Failure;
 use crate::flags::OnUnhealthy;
 use crate::log::Log;
@@ -163,6 +163,10 @@ impl Session {
         match (console, pipes.streams) {
             (Console::Streams(stdio), Some(streams)) => {
                 hub::serve(&streams.agent, &machine.state).map_err(Failure::Lost)?;
+                if matches!(machine.origin, Origin::Snapshot(_)) {
+                    renewal::send(&streams.agent).map_err(Failure::Lost)?;
+                    session.vm.go_on().map_err(Failure::Lost)?;
+                }
                 on_resize = session
                     .connect(stdio, streams, &log)
                     .map_err(Failure::Lost)?;
@@ -250,6 +254,11 @@ impl Session {
                 }
             }
         });
+    }
+
+    /// The machine as it was started.
+    pub fn machine(&self) -> &Machine {
+        self.vm.machine()
     }
 
     /// QEMU's process.

@@ -13,10 +13,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use qemu::Machine;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::stdio::StdFile;
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -107,6 +109,20 @@ impl Settings {
             (true, _) => self.has_session(),
             (false, Some(_)) => false,
             (false, None) => is_qemu(self.qemu_pid) || self.has_session(),
+        }
+    }
+
+    /// As one of a machine that this process starts now.
+    pub fn of_now(self) -> Self {
+        Self {
+            qemu_pid: 0,
+            session_pid: std::process::id(),
+            started_s: now_s(),
+            arguments: env::args().skip(1).collect(),
+            directory: env::current_dir().unwrap_or_default(),
+            is_restarting: false,
+            ended: None,
+            ..self
         }
     }
 
@@ -298,6 +314,22 @@ impl Folder {
     /// Gives it another name, which nobody has.
     pub fn rename(&self, name: &str) -> Result<(), Failure> {
         fs::rename(&self.0, base().join(name)).map_err(Failure::file(&self.0))
+    }
+
+    /// Keeps how the machine was started, for [`Folder::plan`].
+    pub fn write_plan(&self, machine: &Machine, files: [StdFile; 3]) -> Result<(), Failure> {
+        let path = self.plan_file();
+        let text = serde_json::to_vec_pretty(&(machine, files)).unwrap_or_default();
+        fs::write(&path, text).map_err(Failure::file(path))
+    }
+
+    /// How the machine was started, and what its program has at descriptors 0, 1 and 2; `None` if it has a serial port only.
+    pub fn plan(&self) -> Option<(Machine, [StdFile; 3])> {
+        serde_json::from_slice(&fs::read(self.plan_file()).ok()?).ok()
+    }
+
+    fn plan_file(&self) -> PathBuf {
+        self.0.join("machine.json")
     }
 
     /// Writes the settings; from now on the machine is listed.

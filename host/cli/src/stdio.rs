@@ -7,9 +7,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::fs::fstat;
 use rustix::termios::tcgetwinsize;
+use serde::{Deserialize, Serialize};
 
 /// What one descriptor is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum StdFile {
     /// The user's terminal.
     Terminal,
@@ -103,6 +104,15 @@ impl Stdio {
             stdio.window = window;
         }
         stdio
+    }
+
+    /// What a program has that was given those files, at this process' descriptors if it is to be seen.
+    pub fn of_files(files: [StdFile; 3], is_ours: bool) -> Self {
+        Self {
+            files,
+            is_ours,
+            ..Self::DETACHED
+        }
     }
 
     /// Whether the program sees a terminal.

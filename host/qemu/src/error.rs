@@ -36,6 +36,14 @@ pub enum Error {
     /// QEMU could not be started or ended at once.
     #[error("QEMU did not start: {0}.")]
     Start(#[source] io::Error),
+    /// A snapshot that QEMU does not write or read.
+    #[error(
+        "QEMU does not take part in the snapshot: {reason}. One that was taken with another QEMU must be taken again."
+    )]
+    Snapshot {
+        /// Its words.
+        reason: String,
+    },
     /// A file of the machine cannot be made.
     #[error("{} cannot be written: {source}.", path.display())]
     File {

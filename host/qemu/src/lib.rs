@@ -31,6 +31,7 @@ mod ports;
 mod program;
 mod qmp;
 pub mod report;
+pub mod snapshot;
 mod starter;
 mod streams;
 mod symbols;
@@ -42,7 +43,7 @@ pub use cmdline::CommandLine;
 pub use error::Error;
 pub use machine::{
     Accel, Board, CARD_OF_PROGRAM, Disk, DiskBus, DiskFormat, Forward, Forwarder, Machine, Net,
-    Nic, Owners, Protocol, Stdio, Switched, Trial, Volume,
+    Nic, Origin, Owners, Protocol, Stdio, Switched, Trial, Volume,
 };
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};

@@ -3,8 +3,10 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use serde::{Deserialize, Serialize};
+
 /// A machine before it starts.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Machine {
     /// The kernel: a PVH ELF of ours, or another system's for comparison.
     pub kernel: PathBuf,
@@ -47,6 +49,21 @@ pub struct Machine {
     pub plugin: Option<String>,
     /// The folder for the kernel's log and the sockets.
     pub state: PathBuf,
+    /// Where it begins.
+    #[serde(skip)]
+    pub origin: Origin,
+}
+
+/// Where a machine begins.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// At its kernel's first instruction.
+    #[default]
+    Boot,
+    /// Where another machine hands over to it; its memory is in this folder ([`crate::snapshot`]).
+    Template(PathBuf),
+    /// Where the snapshot in this folder was taken.
+    Snapshot(PathBuf),
 }
 
 /// Where a card that is a program's sits on its bus.
@@ -80,7 +97,7 @@ impl Machine {
 }
 
 /// How a program's standard input and output reach the host.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Stdio {
     /// All through the first serial port, which any kernel can use.
     #[default]
@@ -90,7 +107,7 @@ pub enum Stdio {
 }
 
 /// QEMU's mainboards that we support.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Board {
     /// A PC with PCI Express.
     #[default]
@@ -100,7 +117,7 @@ pub enum Board {
 }
 
 /// The user's wish for how instructions are executed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Accel {
     /// KVM where the processor virtualises, else emulation.
     #[default]
@@ -121,7 +138,7 @@ pub enum Accel {
 }
 
 /// Network cards that we have drivers for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Nic {
     /// The paravirtual one.
     #[default]
@@ -140,7 +157,7 @@ impl Nic {
 }
 
 /// Where the network card leads.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Net {
     /// A network 10.0.2.0/24 with a gateway at .2 and a name server at .3, by QEMU itself or
     /// by passt ([`Forwarder`]).
@@ -166,7 +183,7 @@ pub enum Net {
 }
 
 /// A machine's place on a switch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Switched {
     /// The machine's address.
     pub address: Ipv4Addr,
@@ -181,7 +198,7 @@ pub struct Switched {
 }
 
 /// A port of the host that leads to a port of the machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Forward {
     /// The address to listen at.
     pub host_ip: Ipv4Addr,
@@ -194,7 +211,7 @@ pub struct Forward {
 }
 
 /// Who leads ports of the host into a machine.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Forwarder {
     /// QEMU's user network: always there, but loses connections when there are many.
     #[default]
@@ -204,7 +221,7 @@ pub enum Forwarder {
 }
 
 /// A protocol with ports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Protocol {
     /// TCP.
     Tcp,
@@ -213,7 +230,7 @@ pub enum Protocol {
 }
 
 /// A file of the host that the machine sees as a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Disk {
     /// The file.
     pub file: PathBuf,
@@ -234,7 +251,7 @@ pub struct Disk {
 }
 
 /// What a test does with a disk.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Trial {
     /// This sector can be neither read nor written.
     BadSector(u64),
@@ -245,7 +262,7 @@ pub enum Trial {
 }
 
 /// How a machine reaches a disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DiskBus {
     /// A virtio device of its own.
     #[default]
@@ -255,7 +272,7 @@ pub enum DiskBus {
 }
 
 /// How a file holds a disk.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DiskFormat {
     /// Byte for byte.
     #[default]
@@ -275,7 +292,7 @@ impl DiskFormat {
 }
 
 /// A folder of the host that the machine sees live through virtio-9p.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
     /// The folder.
     pub host: PathBuf,
@@ -288,7 +305,7 @@ pub struct Volume {
 }
 
 /// Where a volume's owners and modes stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Owners {
     /// In the host's inodes. Only root can give a file to somebody else.
     Host,

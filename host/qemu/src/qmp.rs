@@ -5,12 +5,16 @@
 use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 /// How long QEMU may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a migration is looked at.
+const POLL: Duration = Duration::from_millis(1);
 
 /// A connection to QEMU.
 #[derive(Debug)]
@@ -71,6 +75,49 @@ impl Qmp {
             arguments["iops_size"] = json!(512);
         }
         self.execute("block_set_io_throttle", arguments)
+    }
+
+    /// Writes the machine's state to `uri`, and waits until it is there. The machine stands from then on.
+    pub(crate) fn migrate(&mut self, uri: &str, patience: Duration) -> io::Result<()> {
+        // The host's memory is the only limit.
+        self.execute(
+            "migrate-set-parameters",
+            json!({"max-bandwidth": u64::from(u32::MAX)}),
+        )?;
+        self.execute("migrate", json!({"uri": uri}))?;
+        self.wait_for_migration(patience)
+    }
+
+    /// Reads the state of a machine that waits for it from `uri`.
+    pub(crate) fn receive(&mut self, uri: &str, patience: Duration) -> io::Result<()> {
+        self.execute("migrate-incoming", json!({"uri": uri}))?;
+        self.wait_for_migration(patience)
+    }
+
+    /// State is without memory that is a file which others see.
+    pub(crate) fn leave_out_shared_memory(&mut self) -> io::Result<()> {
+        let capability = json!({"capability": "x-ignore-shared", "state": true});
+        self.execute(
+            "migrate-set-capabilities",
+            json!({"capabilities": [capability]}),
+        )
+    }
+
+    /// Waits until the state has come or gone.
+    pub(crate) fn wait_for_migration(&mut self, patience: Duration) -> io::Result<()> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let progress = self.ask("query-migrate", json!({}))?;
+            match progress["status"].as_str() {
+                Some("completed") => return Ok(()),
+                Some("failed" | "cancelled") => {
+                    let reason = progress["error-desc"].as_str().unwrap_or("it says no more");
+                    return Err(io::Error::other(reason.to_string()));
+                }
+                _ if Instant::now() > deadline => return Err(io::ErrorKind::TimedOut.into()),
+                _ => thread::sleep(POLL),
+            }
+        }
     }
 
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {

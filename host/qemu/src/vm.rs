@@ -16,15 +16,20 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::TERMINATE;
 use crate::error::Error;
-use crate::machine::{Forwarder, Machine, Stdio};
+use crate::machine::{Forwarder, Machine, Origin, Stdio};
 use crate::passt::Passt;
 use crate::program::{Acceleration, Qemu};
+use crate::qmp::Qmp;
 use crate::report::Report;
 use crate::streams::{Listeners, Streams};
-use crate::{starter, tap};
+use crate::{snapshot, starter, tap};
 
 /// How often a wait with a deadline looks.
 const POLL: Duration = Duration::from_millis(10);
+
+/// QEMU listens before it has set its devices up.
+const QMP_PATIENCE: Duration = Duration::from_secs(10);
+const QMP_POLL: Duration = Duration::from_millis(1);
 
 /// A running machine. Dropping it ends QEMU, and so does the end of this process.
 #[derive(Debug)]
@@ -93,10 +98,13 @@ impl Vm {
         };
         let mut vm = Self {
             child,
-            machine,
+            machine: machine.clone(),
             _passt: passt,
         };
         let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));
+        if let (Origin::Snapshot(folder), Some(_)) = (&machine.origin, &streams) {
+            snapshot::load(&mut vm.qmp().map_err(Error::Start)?, folder)?;
+        }
         Ok((
             vm,
             Console {
@@ -117,6 +125,22 @@ impl Vm {
     /// The machine as it was started.
     pub fn machine(&self) -> &Machine {
         &self.machine
+    }
+
+    /// A connection to QEMU itself, which may be about to listen.
+    pub(crate) fn qmp(&self) -> io::Result<Qmp> {
+        let deadline = Instant::now() + QMP_PATIENCE;
+        loop {
+            match Qmp::connect(&self.machine.qmp_socket()) {
+                Err(_) if Instant::now() < deadline => thread::sleep(QMP_POLL),
+                result => return result,
+            }
+        }
+    }
+
+    /// Lets a machine run that began at a snapshot, and stands there.
+    pub fn go_on(&self) -> io::Result<()> {
+        self.qmp()?.resume()
     }
 
     /// Asks the program to end, as `SIGTERM` does.

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
 /// What a command says, which must end with `status`.
-fn said(command: &mut Command, status: i32) -> Result<String, String> {
+pub fn said(command: &mut Command, status: i32) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
     match output.status.code() == Some(status) {
@@ -34,7 +34,7 @@ fn said(command: &mut Command, status: i32) -> Result<String, String> {
 }
 
 /// Fails unless `sietch` with these arguments ends with `status` and says all of that.
-fn expect(args: &[&str], status: i32, words: &[&str]) -> Result<(), String> {
+pub fn expect(args: &[&str], status: i32, words: &[&str]) -> Result<(), String> {
     let said = said(sietch().args(args), status)?;
     match words.iter().find(|word| !said.contains(**word)) {
         None => Ok(()),

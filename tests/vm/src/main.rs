@@ -115,6 +115,7 @@ mod root_disk;
 mod roots;
 mod seen;
 mod shell;
+mod snapshots;
 mod snoop;
 mod socket_programs;
 mod socket_rings;
@@ -313,6 +314,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, entered::TESTS),
         ours(setup, once(setup, Cpus::One, lifecycle::TESTS)),
         ours(setup, once(setup, Cpus::One, docker::TESTS)),
+        ours(setup, snapshots::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),

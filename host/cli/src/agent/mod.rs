@@ -16,6 +16,7 @@ pub mod client;
 pub mod hub;
 mod outbox;
 pub mod probe;
+pub mod renewal;
 
 use std::io::{self, ErrorKind, Read};
 use std::path::{Path, PathBuf};

@@ -20,6 +20,7 @@ pub mod rename;
 pub mod restart;
 pub mod rm;
 pub mod run;
+pub mod snapshot;
 pub mod stats;
 pub mod stop;
 pub mod volume;

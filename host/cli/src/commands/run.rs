@@ -24,6 +24,7 @@ use crate::pack::program;
 use crate::profile::{Format, Recorder, Wish};
 use crate::session::{Served, Session, StopRules};
 use crate::signals;
+use crate::snapshots::Snapshot;
 use crate::state::{self, Folder, Settings};
 use crate::stdio::{Console, Stdio as ProgramStdio};
 use crate::terminal::{self, RawTerminal};
@@ -38,6 +39,9 @@ pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
     }
     if flags.life.restart != RestartPolicy::No && !flags.detach {
         return Err(Failure::RestartInForeground);
+    }
+    if let Some(snapshot) = &flags.from {
+        return run_from(flags, snapshot);
     }
     let flags = &with_others_volumes(flags)?;
     let qemu = Qemu::find()?;
@@ -88,42 +92,120 @@ fn serve(
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     drop(plan.image);
-    let raw = RawTerminal::enter();
-    life::pin(&flags.life)?;
-    let mut session = Session::start(qemu, &machine, &folder.console_log(), plan.console)?;
-    life::write_numbers(&flags.life, &name, session.pid())?;
-    if flags.program.strace {
-        session.show_trace();
-    }
-    let settings = Settings {
-        restarts: turn.restarts,
-        ..settings(flags, &name, around, &machine, &volumes, session.pid())?
+    let started = Started {
+        qemu,
+        machine: &machine,
+        folder: &folder,
+        console: plan.console,
+        title: &plan.name,
+        settings: Settings {
+            restarts: turn.restarts,
+            ..settings(flags, &name, around, &machine, &volumes)?
+        },
+        check: check(flags, around),
     };
-    folder.write_settings(&settings)?;
-    events::note(&name, "start", None);
-    if let Some(check) = check(flags, around) {
-        let ender = session.ender();
-        health::watch(&name, &folder, check, move |how| ender.end(how));
+    // Volumes are held as long.
+    started.serve(flags, turn)
+}
+
+/// Goes on from a snapshot.
+fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
+    check_ports(flags)?;
+    let (detached, turn) = (background::name(), Turn::of_this_process());
+    let snapshot = Snapshot::of(snapshot)?;
+    let saved = snapshot.saved()?;
+    let (name, folder) = match &detached {
+        Some(name) => (name.clone(), Folder::of(name)),
+        None => take(flags, flags.name.as_deref(), snapshot.name())?,
+    };
+    if turn.restarts > 0 && folder.is_wished_to_stop() {
+        folder.note_restart(false)?;
+        return Ok(0);
     }
-    let recorder = recorder(flags, &name, &machine);
-    let start = Instant::now();
-    let served = session.serve(&stop_rules(flags, &settings))?;
-    drop(raw);
-    let status = served.report.status();
-    folder.note_end(status)?;
-    events::note(&name, "die", Some(status));
-    if let Some(recorder) = recorder {
-        recorder.finish();
+    let forwards = flags.publish.iter().map(|publish| publish.0).collect();
+    let machine = snapshot.machine(&saved, forwards, folder.path())?;
+    let mut labels = saved.settings.labels.clone();
+    labels.extend(flags.life.labels()?);
+    let started = Started {
+        qemu: &Qemu::find()?,
+        machine: &machine,
+        folder: &folder,
+        console: Console::Streams(ProgramStdio::of_files(saved.files, detached.is_none())),
+        title: snapshot.name(),
+        settings: Settings {
+            name,
+            ports: ports(&machine),
+            labels,
+            annotations: flags.life.annotations(),
+            stop_signal: flags.life.stop_signal.or(saved.settings.stop_signal),
+            stop_timeout_s: flags.life.stop_timeout.or(saved.settings.stop_timeout_s),
+            restarts: turn.restarts,
+            ..saved.settings
+        }
+        .of_now(),
+        check: Check::of(&flags.health, None),
+    };
+    started.serve(flags, turn)
+}
+
+/// A machine that is about to start.
+struct Started<'a> {
+    qemu: &'a Qemu,
+    machine: &'a Machine,
+    folder: &'a Folder,
+    console: Console,
+    /// What its program is called.
+    title: &'a str,
+    /// Without QEMU's number.
+    settings: Settings,
+    check: Option<Check>,
+}
+
+impl Started<'_> {
+    /// Keeps it until it ends; its status.
+    fn serve(self, flags: &RunFlags, turn: Turn) -> Result<u8, Failure> {
+        let (machine, folder, name) = (self.machine, self.folder, &self.settings.name);
+        let raw = RawTerminal::enter();
+        life::pin(&flags.life)?;
+        let log = folder.console_log();
+        let mut session = Session::start(self.qemu, machine, &log, self.console)?;
+        life::write_numbers(&flags.life, name, session.pid())?;
+        if flags.program.strace {
+            session.show_trace();
+        }
+        if let Console::Streams(stdio) = self.console {
+            folder.write_plan(session.machine(), stdio.files)?;
+        }
+        let settings = Settings {
+            qemu_pid: session.pid(),
+            ..self.settings.clone()
+        };
+        folder.write_settings(&settings)?;
+        events::note(name, "start", None);
+        if let Some(check) = self.check {
+            let ender = session.ender();
+            health::watch(name, folder, check, move |how| ender.end(how));
+        }
+        let recorder = recorder(flags, name, machine);
+        let start = Instant::now();
+        let served = session.serve(&stop_rules(flags, &settings))?;
+        drop(raw);
+        let status = served.report.status();
+        folder.note_end(status)?;
+        events::note(name, "die", Some(status));
+        if let Some(recorder) = recorder {
+            recorder.finish();
+        }
+        // One that goes on from a snapshot has none.
+        let _ = fs::remove_file(&machine.initrd);
+        tell(self.qemu, &served, self.title, machine)?;
+        if !served.was_asked {
+            // What it holds, volumes' locks too, goes with this process.
+            turn.again(flags.life.restart, folder, status, start.elapsed())?;
+        }
+        clear_up(flags, folder, &settings)?;
+        Ok(status)
     }
-    let _ = fs::remove_file(&machine.initrd);
-    tell(&served, &plan.name, &machine);
-    if !served.was_asked {
-        // What it holds, volumes' locks too, goes with this process.
-        turn.again(flags.life.restart, &folder, status, start.elapsed())?;
-    }
-    drop(volumes);
-    clear_up(flags, &folder, &settings)?;
-    Ok(status)
 }
 
 /// How the machine is ended.
@@ -145,8 +227,10 @@ fn hint(flags: &RunFlags, around: &GuestConfig, plan: &Plan) {
 }
 
 /// Says how the machine ended.
-fn tell(served: &Served, program: &str, machine: &Machine) {
+fn tell(qemu: &Qemu, served: &Served, program: &str, machine: &Machine) -> Result<(), Failure> {
     if let qemu::report::Ending::Lost { .. } = served.report.ending {
+        // One that is too old knows devices less.
+        qemu.major()?;
         served
             .complaints
             .lines()
@@ -155,6 +239,7 @@ fn tell(served: &Served, program: &str, machine: &Machine) {
     for sentence in served.report.sentences(program, &machine.kernel) {
         eprintln!("sietch: {sentence}");
     }
+    Ok(())
 }
 
 /// Removes what is not to be kept of a machine that has ended.
@@ -327,21 +412,8 @@ fn warn_of_emulation(flags: &RunFlags) {
     }
 }
 
-fn settings(
-    flags: &RunFlags,
-    name: &str,
-    around: &GuestConfig,
-    machine: &Machine,
-    volumes: &Attached,
-    qemu_pid: u32,
-) -> Result<Settings, Failure> {
-    let container = around.container.as_ref();
-    let process = container.map(|container| &container.process);
-    let mut labels = process
-        .map(|process| process.labels.clone())
-        .unwrap_or_default();
-    labels.extend(flags.life.labels()?);
-    let of_image = process.and_then(|process| signals::number_of(&process.stop_signal));
+/// Ports that lead into a machine, for people.
+fn ports(machine: &Machine) -> Vec<String> {
     let ports = machine.forwards.iter().map(|forward| {
         let protocol = match forward.protocol {
             Protocol::Tcp => "tcp",
@@ -352,12 +424,29 @@ fn settings(
             forward.host_ip, forward.host_port, forward.guest_port
         )
     });
+    ports.collect()
+}
+
+fn settings(
+    flags: &RunFlags,
+    name: &str,
+    around: &GuestConfig,
+    machine: &Machine,
+    volumes: &Attached,
+) -> Result<Settings, Failure> {
+    let container = around.container.as_ref();
+    let process = container.map(|container| &container.process);
+    let mut labels = process
+        .map(|process| process.labels.clone())
+        .unwrap_or_default();
+    labels.extend(flags.life.labels()?);
+    let of_image = process.and_then(|process| signals::number_of(&process.stop_signal));
     Ok(Settings {
         name: name.to_string(),
         command: flags.program.command().to_vec(),
-        qemu_pid,
+        qemu_pid: 0,
         session_pid: std::process::id(),
-        ports: ports.collect(),
+        ports: ports(machine),
         network: match &flags.net {
             NetFlag::Network(name) => Some(name.clone()),
             _ => None,
@@ -386,6 +475,9 @@ fn settings(
 /// What a machine is called that has no name of its own. An image is brought here already, for all to see how far
 /// it is, or what is wrong with it.
 fn machine_name(flags: &RunFlags) -> Result<String, Failure> {
+    if let Some(snapshot) = &flags.from {
+        return Snapshot::of(snapshot)?.saved().map(|_| snapshot.clone());
+    }
     if let Some(container) = Container::of(flags)? {
         return Ok(container.name);
     }

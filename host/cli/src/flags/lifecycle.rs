@@ -117,3 +117,21 @@ pub struct PortFlags {
     /// The machine
     pub name: String,
 }
+
+/// `sietch snapshot`.
+#[derive(Debug, Args)]
+pub struct SnapshotFlags {
+    /// The machine
+    pub name: String,
+    /// The snapshot's name [default: the machine's]
+    #[arg(value_parser = super::parse_name)]
+    pub snapshot: Option<String>,
+}
+
+/// `sietch snapshots`.
+#[derive(Debug, Args)]
+pub struct SnapshotsFlags {
+    /// Remove these
+    #[arg(long = "rm", value_name = "NAME", num_args = 1.., value_parser = super::parse_name)]
+    pub removed: Vec<String>,
+}

@@ -9,6 +9,7 @@
 mod disk;
 mod network;
 mod nodes;
+mod origin;
 mod streams;
 mod volume;
 
@@ -21,7 +22,7 @@ impl Machine {
         let mut args = Args(Vec::new());
         args.flags(&["-nodefaults", "-no-user-config", "-no-reboot"]);
         args.pair("-display", "none");
-        args.pair("-M", self.board.name());
+        args.pair("-M", self.board.name().to_string() + self.backed_memory());
         args.pair("-accel", acceleration.name());
         args.pair("-cpu", acceleration.processor());
         if acceleration == Acceleration::Kvm {
@@ -59,9 +60,7 @@ impl Machine {
             };
             args.pair("-device", format!("intel-iommu,intremap={remaps}"));
         }
-        args.pair("-kernel", self.kernel.to_string_lossy());
-        args.pair("-initrd", self.initrd.to_string_lossy());
-        args.pair("-append", &self.command_line);
+        self.add_origin(&mut args);
         self.add_serial_ports(&mut args);
         if self.stdio == Stdio::Ports {
             self.add_streams(&mut args);
@@ -124,12 +123,12 @@ fn escaped(value: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
-    use crate::machine::{Accel, Forwarder, Net, Nic, Volume};
+    use crate::machine::{Accel, Forwarder, Net, Nic, Origin, Volume};
 
     /// One without anything special.
-    pub(super) fn machine() -> Machine {
+    pub(crate) fn machine() -> Machine {
         Machine {
             kernel: "/k".into(),
             initrd: "/i".into(),
@@ -150,6 +149,7 @@ mod tests {
             disks: vec![],
             stdio: Stdio::Serial,
             plugin: None,
+            origin: Origin::Boot,
             state: "/s,t".into(),
         }
     }

@@ -1,0 +1,65 @@
+//! `sietch snapshot`, `sietch snapshots`: machines that others go on from (`sietch run --from`).
+
+use qemu::Qemu;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+
+use crate::failure::Failure;
+use crate::flags::{SnapshotFlags, SnapshotsFlags, told};
+use crate::snapshots::{self, Saved, Snapshot};
+use crate::state::{self, Folder};
+
+/// Takes one.
+pub fn snapshot(flags: &SnapshotFlags) -> Result<u8, Failure> {
+    let name = flags.name.clone();
+    let folder = Folder::of(&name);
+    let settings = folder.running();
+    let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.clone() })?;
+    let plan = folder.plan();
+    let (machine, files) = plan.ok_or_else(|| Failure::NoAgent { name: name.clone() })?;
+    if let Some(obstacle) = qemu::snapshot::obstacle(&machine) {
+        return Err(Failure::NoSnapshot { name, obstacle });
+    }
+    let saved = Saved {
+        settings,
+        files,
+        at_s: state::now_s(),
+        machine,
+    };
+    let qemu = Qemu::find()?;
+    let snapshot = Snapshot::of(flags.snapshot.as_deref().unwrap_or(&name))?;
+    // Who interrupts it must not leave the machine standing.
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, Default::default()).map_err(Failure::Lost)?;
+    }
+    snapshot.make(&saved, |folder| {
+        Ok(qemu::snapshot::save(&qemu, &saved.machine, folder)?)
+    })?;
+    println!("{}", snapshot.name());
+    Ok(0)
+}
+
+/// Lists them, or removes some.
+pub fn snapshots(flags: &SnapshotsFlags) -> Result<u8, Failure> {
+    for name in &flags.removed {
+        Snapshot::of(name)?.remove()?;
+        println!("{name}");
+    }
+    if flags.removed.is_empty() {
+        list()?;
+    }
+    Ok(0)
+}
+
+fn list() -> Result<(), Failure> {
+    println!("{:<24} {:>8} {:>8}  COMMAND", "NAME", "MEMORY", "DISK");
+    for (snapshot, saved) in snapshots::all()? {
+        println!(
+            "{:<24} {:>8} {:>8}  {}",
+            snapshot.name(),
+            told(u64::from(saved.machine.memory_mib) << 20),
+            told(snapshot.host_bytes()),
+            saved.settings.command.join(" "),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,167 @@
+//! Snapshots of machines: what is kept, and where.
+//!
+//! A folder for each in the user's data folder: what QEMU needs (`qemu::snapshot`), and [`Saved`]. It is made beside its place
+//! and renamed into it, so a snapshot is there as a whole or not at all. One of the same name is replaced; machines that
+//! came of the old one keep its memory, which they have open.
+
+use std::env;
+use std::fs::{self, DirBuilder};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use qemu::{Forward, Machine, Origin};
+use serde::{Deserialize, Serialize};
+
+use crate::failure::Failure;
+use crate::state::Settings;
+use crate::stdio::StdFile;
+
+/// How a folder's name begins that is in the making, or on its way out; the number of whose it is follows.
+const DRAFT: &str = ".new-";
+const SAVED: &str = "snapshot.json";
+
+/// What is known of a machine, beside its memory and devices.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Saved {
+    /// The machine as it was started.
+    pub machine: Machine,
+    /// What was known of the machine.
+    pub settings: Settings,
+    /// What the program has at descriptors 0, 1 and 2.
+    pub files: [StdFile; 3],
+    /// When it was saved, in seconds since the epoch.
+    pub at_s: u64,
+}
+
+/// A snapshot, which need not be there.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    name: String,
+    folder: PathBuf,
+}
+
+/// Where the user's snapshots are.
+fn base() -> Result<PathBuf, Failure> {
+    let named = |variable| env::var_os(variable).map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let home = || named("HOME").filter(absolute);
+    let data = named("XDG_DATA_HOME").filter(absolute);
+    data.or_else(|| Some(home()?.join(".local/share")))
+        .map(|data| data.join("sietch/snapshots"))
+        .ok_or(Failure::NoVolumeFolder)
+}
+
+/// All that are there, by name.
+pub fn all() -> Result<Vec<(Snapshot, Saved)>, Failure> {
+    let base = base()?;
+    let listing = fs::read_dir(&base).into_iter().flatten().flatten();
+    let mut names: Vec<String> = listing
+        .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    names.sort();
+    let snapshots = names.into_iter().filter_map(|name| {
+        let folder = base.join(&name);
+        let snapshot = Snapshot { name, folder };
+        let saved = snapshot.saved().ok()?;
+        Some((snapshot, saved))
+    });
+    Ok(snapshots.collect())
+}
+
+impl Snapshot {
+    /// That of this name.
+    pub fn of(name: &str) -> Result<Self, Failure> {
+        Ok(Self {
+            name: name.into(),
+            folder: base()?.join(name),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What it is of.
+    pub fn saved(&self) -> Result<Saved, Failure> {
+        let name = || self.name.clone();
+        let text = fs::read(self.folder.join(SAVED));
+        let text = text.map_err(|_| Failure::NoSuchSnapshot { name: name() })?;
+        serde_json::from_slice(&text).map_err(|_| Failure::BadSnapshot { name: name() })
+    }
+
+    /// A machine that goes on from it, with these ports of the host, and its files in `state`.
+    pub fn machine(
+        &self,
+        saved: &Saved,
+        forwards: Vec<Forward>,
+        state: &Path,
+    ) -> Result<Machine, Failure> {
+        let mut files = saved.machine.disks.iter().map(|disk| &disk.file);
+        if let Some(path) = files.find(|file| !file.exists()) {
+            return Err(Failure::SnapshotWithoutDisk {
+                name: self.name.clone(),
+                path: path.clone(),
+            });
+        }
+        Ok(Machine {
+            forwards,
+            state: state.into(),
+            origin: Origin::Snapshot(self.folder.clone()),
+            ..saved.machine.clone()
+        })
+    }
+
+    /// Makes it: `write` is given a folder for memory and devices.
+    pub fn make(
+        &self,
+        saved: &Saved,
+        write: impl FnOnce(&Path) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let draft = self.beside("");
+        // What another process of this number left.
+        let _ = fs::remove_dir_all(&draft);
+        DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&draft)
+            .map_err(Failure::file(&draft))?;
+        let text = serde_json::to_vec_pretty(saved).unwrap_or_default();
+        let made = fs::write(draft.join(SAVED), text)
+            .map_err(Failure::file(&draft))
+            .and_then(|()| write(&draft))
+            .and_then(|()| self.replace(&draft));
+        if made.is_err() {
+            let _ = fs::remove_dir_all(&draft);
+        }
+        made
+    }
+
+    fn replace(&self, draft: &Path) -> Result<(), Failure> {
+        // There may be none.
+        let _ = self.remove();
+        fs::rename(draft, &self.folder).map_err(Failure::file(&self.folder))
+    }
+
+    /// Removes it.
+    pub fn remove(&self) -> Result<(), Failure> {
+        let name = self.name.clone();
+        let left = self.beside("old-");
+        fs::rename(&self.folder, &left).map_err(|_| Failure::NoSuchSnapshot { name })?;
+        fs::remove_dir_all(&left).map_err(Failure::file(left))
+    }
+
+    fn beside(&self, what: &str) -> PathBuf {
+        let name = format!("{DRAFT}{what}{}-{}", std::process::id(), self.name);
+        self.folder.with_file_name(name)
+    }
+
+    /// Bytes that it takes of the host's disk.
+    pub fn host_bytes(&self) -> u64 {
+        const UNIT_BYTES: u64 = 512;
+        let listing = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let files = listing.filter_map(|entry| entry.metadata().ok());
+        files.map(|file| file.blocks() * UNIT_BYTES).sum()
+    }
+}
