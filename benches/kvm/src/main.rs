@@ -40,8 +40,8 @@ struct Flags {
 fn main() -> ExitCode {
     let flags = Flags::parse();
     let done = match (flags.shell, flags.own) {
-        (true, None) => run::shell(&Subject::SYSTEMS),
-        (true, Some(_)) => run::shell(&Subject::NETWORKS),
+        (true, None) => set_up().and_then(|()| run::shell(&Subject::SYSTEMS, load::servers()?)),
+        (true, Some(servers)) => shell_own(&servers),
         (false, None) => measure(flags.quick),
         (false, Some(servers)) => measure_own(&servers, flags.quick),
     };
@@ -69,11 +69,21 @@ fn measure(quick: bool) -> Result<(), String> {
 
 fn measure_own(names: &[String], quick: bool) -> Result<(), String> {
     set_up()?;
-    let mut servers = load::servers()?;
-    servers.retain(|server| names.is_empty() || names.iter().any(|name| name == server.name()));
-    let figures = run::measure(&Subject::NETWORKS, servers, quick)?;
+    let figures = run::measure(&Subject::NETWORKS, servers_of(names)?, quick)?;
     let text = own_page::text(&figures, names);
     write("docs/bench-bypass-kvm.md", &text, quick)
+}
+
+fn shell_own(names: &[String]) -> Result<(), String> {
+    set_up()?;
+    run::shell(&Subject::NETWORKS, servers_of(names)?)
+}
+
+/// Those of these names; all if there are none.
+fn servers_of(names: &[String]) -> Result<Vec<load::Server>, String> {
+    let mut servers = load::servers()?;
+    servers.retain(|server| names.is_empty() || names.iter().any(|name| name == server.name()));
+    Ok(servers)
 }
 
 fn write(path: &str, text: &str, quick: bool) -> Result<(), String> {

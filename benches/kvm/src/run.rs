@@ -233,8 +233,8 @@ fn idle(host: &mut Host, guest: &Guest) -> Result<Exits, String> {
 }
 
 /// Leaves the host's shell to whoever speaks on standard input.
-pub fn shell(subjects: &[Subject]) -> Result<(), String> {
-    let mut bench = Bench::boot(subjects, load::servers()?)?;
+pub fn shell(subjects: &[Subject], servers: Vec<Server>) -> Result<(), String> {
+    let mut bench = Bench::boot(subjects, servers)?;
     let names: Vec<&str> = bench.guests.iter().flatten().map(Guest::name).collect();
     eprintln!("guests: {}", names.join(" "));
     for line in std::io::stdin().lock().lines() {

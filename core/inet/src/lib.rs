@@ -55,6 +55,7 @@
 //! send_with(env, id, max, &mut |space: &mut [u8]| -> usize) -> Result<usize>
 //!                                     fills buffers in place; fewer than offered ends it
 //! send_chain(env, id, &mut Chain) -> Result<usize>      takes what fits, no copy
+//! autocork(); end_autocork(env)       small segments wait for others while frames lie in the port
 //! recv_with(env, id, max, &mut |bytes: &[u8]| -> usize) -> Result<usize>
 //!                                     Ok(0): end of stream
 //! recv_chain(env, id, max) -> Result<Chain>            no copy

@@ -28,7 +28,7 @@ use crate::ports::Demux;
 use crate::reassembly::Reassembly;
 use crate::route::Routes;
 use crate::share::Share;
-use crate::tcp::{Departed, TimeWait};
+use crate::tcp::{Autocork, Departed, TimeWait};
 use crate::totals::Tally;
 use crate::unsolicited::Unsolicited;
 use crate::wheel::Wheel;
@@ -77,6 +77,8 @@ pub(crate) struct Net {
     pub departed: Departed,
     /// Sockets that owe an acknowledgement at the end of the batch.
     pub ack_queue: Vec<u32>,
+    /// What is known of frames that were handed out.
+    pub autocork: Autocork,
     pub orphans: Tally,
     /// Bytes that the buffers of all connections have grown by.
     pub grown: Tally,
@@ -135,6 +137,7 @@ impl Net {
             time_wait: TimeWait::new(config.time_waits_max, &config.time_wait, key),
             departed: Departed::default(),
             ack_queue: Vec::new(),
+            autocork: Autocork::default(),
             orphans: Tally::default(),
             grown: Tally::default(),
             tcp_memory: Ledger::new(config.tcp_memory),

@@ -181,7 +181,7 @@ impl Stack {
         self.net.unsolicited.end_batch(frames, || env.spent());
     }
 
-    fn send_pending<E: Env>(&mut self, env: &mut E) {
+    pub(crate) fn send_pending<E: Env>(&mut self, env: &mut E) {
         while let Some(index) = self.net.ack_queue.pop() {
             let mut cx = Context {
                 now: env.now(),

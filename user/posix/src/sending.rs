@@ -3,9 +3,10 @@
 //! Each time costs a system call, so answers to several ready sockets leave together: a program that was just told of
 //! `n` ready sockets has `n` sends that may be left lying, and the last of them takes all along, as does the next
 //! question for what is ready. A program that answers several questions of one socket sends more often: it has
-//! as many as it sent the last time, and from there on each flush waits for twice as many. Where fewer sockets are ready
-//! than before, the rest is about to be: while questions come, what lies there waits for their answers, for [`TURNS_MAX`]
-//! questions for what is ready. One that took a
+//! as many as it sent the last time, and from there on each flush waits for twice as many; what it sends until frames come
+//! again counts together. Where fewer sockets are ready
+//! than before, the rest is about to be: while some are, what lies there waits for their answers, for [`TURNS_MAX`]
+//! questions for what is ready. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
 //! datagram while more wait comes back for them, so its answer may lie as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
 //!
@@ -50,8 +51,8 @@ impl Sending {
     }
 
     #[inline]
-    fn begin_round(&mut self, ready: usize) {
-        if self.lies && ready != 0 {
+    fn begin_round(&mut self, ready: usize, goes_on: bool) {
+        if goes_on && ready != 0 {
             self.deferrable = self.deferrable.max(ready);
             return;
         }
@@ -60,10 +61,10 @@ impl Sending {
         self.sent = (ready != 0).then_some(0);
     }
 
-    /// After `taken` frames came: whether what lies there waits for the answers to them.
+    /// Sockets are ready: whether what lies there waits for the answers to them.
     #[inline]
-    fn goes_on(&mut self, taken: usize) -> bool {
-        let goes_on = self.lies && taken != 0 && self.turns < TURNS_MAX;
+    fn goes_on(&mut self) -> bool {
+        let goes_on = self.lies && self.turns < TURNS_MAX;
         self.turns += u8::from(goes_on);
         goes_on
     }
@@ -95,7 +96,19 @@ impl<L: Link> Host<L> {
     /// The program was told of so many ready sockets.
     #[inline]
     pub fn expect_answers(&mut self, count: usize) {
-        self.sending.begin_round(count);
+        let goes_on = self.sending.lies;
+        self.sending.begin_round(count, goes_on);
+    }
+
+    /// The program asked what is ready and is told of so many sockets, one at least, after so many frames came: what was
+    /// staged may wait for its answers.
+    #[inline]
+    pub fn turn_to_answer(&mut self, count: usize, taken: usize) {
+        if !self.sending.goes_on() || self.is_crowded() {
+            self.flush();
+        }
+        let goes_on = self.sending.lies || taken == 0;
+        self.sending.begin_round(count, goes_on);
     }
 
     /// The program took something, and `has_more` waits on the same socket.
@@ -124,6 +137,8 @@ impl<L: Link> Host<L> {
         self.sends += 1;
         if !self.sending.may_lie() || self.is_crowded() {
             self.flush();
+        } else {
+            self.parts().0.autocork();
         }
     }
 
@@ -136,20 +151,13 @@ impl<L: Link> Host<L> {
     #[inline]
     pub fn flush(&mut self) {
         self.sending.note_flush();
+        let (stack, world) = self.parts();
+        stack.end_autocork(world);
         let io = self.station.io();
         if io.flush() && self.link.kick(io).is_err() {
             self.lose_link();
         }
         self.station.io().reclaim();
-    }
-
-    /// A turn of a program that asks what is ready: what was staged may wait for the answers to what comes.
-    #[inline]
-    pub fn turn_to_answer(&mut self, now: Instant) {
-        let taken = self.look(now);
-        if !self.sending.goes_on(taken) || self.is_crowded() {
-            self.flush();
-        }
     }
 
     /// One turn of who looks from time to time; true if there is nothing that it could do before `now`, and a

@@ -6,6 +6,7 @@ use std::io::{IoSlice, IoSliceMut};
 use std::net::Ipv4Addr;
 
 use base::Instant;
+use inet::Count;
 use posix::{
     Direction, Endpoint, Errno, Events, Gather, Host, LOOK_NANOS, Open, Result, Scatter,
     SendOptions, Shutdown, Transport, Trigger,
@@ -331,13 +332,29 @@ fn question(wire: &mut Wire) {
     }
 }
 
-#[test]
-fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
+/// The program asks what is ready, as epoll_wait does.
+fn ask_what_is_ready(wire: &mut Wire) {
+    let now = Instant::from_nanos(wire.now);
+    let taken = wire.server().look(now);
+    match ready(wire.server(), SERVED).contains(Events::IN) {
+        true => wire.server().turn_to_answer(1, taken),
+        // It waits.
+        false => wire.server().flush(),
+    }
+}
+
+fn attended() -> Wire {
     let mut wire = Wire::connected();
     send_at_once(wire.server(), SERVED);
     send_at_once(wire.client(), CLIENT);
     wire.steps(10);
     wire.server().watch(true);
+    wire
+}
+
+#[test]
+fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
+    let mut wire = attended();
     for (questions, expected) in [(0, 1), (2, 3), (9, 4)] {
         let before = wire.sides[0].kicks();
         wire.server().expect_answers(9);
@@ -347,12 +364,99 @@ fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
             if turns < questions {
                 question(&mut wire);
             }
-            let now = Instant::from_nanos(wire.now);
-            wire.server().turn_to_answer(now);
+            ask_what_is_ready(&mut wire);
+            receive(wire.server(), SERVED, 100).ok();
             turns += 1;
         }
         assert_eq!(turns, expected, "{questions} questions");
     }
+}
+
+/// memcached does so: it answers twenty questions, each by a call of its own, and asks what is ready before the next twenty.
+#[test]
+fn answers_to_questions_that_came_at_once_leave_together_over_several_turns() {
+    let mut wire = attended();
+    let burst = |wire: &mut Wire| {
+        question(wire);
+        let before = (wire.sides[0].kicks(), frames_out(wire));
+        for _ in 0..8 {
+            ask_what_is_ready(wire);
+            (0..20).for_each(|_| send(wire.server(), SERVED, b"answer").map(drop).unwrap());
+        }
+        receive(wire.server(), SERVED, 100).unwrap();
+        ask_what_is_ready(wire);
+        let after = (wire.sides[0].kicks(), frames_out(wire));
+        wire.steps(10);
+        (after.0 - before.0, after.1 - before.1)
+    };
+    burst(&mut wire);
+    let (kicks, frames) = burst(&mut wire);
+    assert_eq!(kicks, 2, "once in four turns");
+    assert_eq!(frames, 2 * kicks as u64, "the first answer, and the others");
+}
+
+#[test]
+fn answers_behind_a_frame_that_lies_are_a_segment_and_arrive_in_their_order() {
+    let mut wire = attended();
+    let before = frames_out(&mut wire);
+    wire.server().expect_answers(100);
+    let answers: Vec<u8> = (0..90).collect();
+    for answer in &answers {
+        assert_eq!(send(wire.server(), SERVED, &[*answer; 10]), Ok(10));
+    }
+    assert_eq!(frames_out(&mut wire), before + 1, "they wait");
+    wire.server().flush();
+    assert_eq!(frames_out(&mut wire), before + 2);
+    let mut heard = Vec::new();
+    while heard.len() < 900 {
+        heard.extend(
+            wire.until(|wire| receive(wire.client(), CLIENT, 2000))
+                .unwrap(),
+        );
+    }
+    assert!(
+        heard
+            .iter()
+            .eq(answers.iter().flat_map(|answer| [answer; 10]))
+    );
+    // Nothing lies: each leaves at once again.
+    wire.server().watch(false);
+    let before = frames_out(&mut wire);
+    (0..3).for_each(|_| send(wire.server(), SERVED, b"answer").map(drop).unwrap());
+    assert_eq!(frames_out(&mut wire), before + 3);
+}
+
+#[test]
+fn what_waits_behind_a_frame_leaves_once_it_is_a_full_segment_and_before_an_end() {
+    let mut wire = attended();
+    let before = frames_out(&mut wire);
+    wire.server().expect_answers(100);
+    (0..16).for_each(|_| send(wire.server(), SERVED, &[7; 100]).map(drop).unwrap());
+    assert_eq!(
+        frames_out(&mut wire),
+        before + 3,
+        "the first, a full one, and the rest"
+    );
+    send(wire.server(), SERVED, b"last").unwrap();
+    wire.server().close(SERVED);
+    wire.server().flush();
+    let mut heard = Vec::new();
+    loop {
+        let some = wire
+            .until(|wire| receive(wire.client(), CLIENT, 5000))
+            .unwrap();
+        if some.is_empty() {
+            break;
+        }
+        heard.extend(some);
+    }
+    assert_eq!(heard.len(), 1604);
+    assert!(heard.ends_with(b"last"));
+}
+
+/// Frames that the server's stack has sent.
+fn frames_out(wire: &mut Wire) -> u64 {
+    wire.server().station().stats().counts.get(Count::FramesOut)
 }
 
 #[test]

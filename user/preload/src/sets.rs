@@ -189,7 +189,8 @@ fn wait(
     shards::note_waiting(&members);
     loop {
         let now = held.now();
-        held.host().turn_to_answer(now);
+        // What was staged is let go below, or by the wait.
+        let taken = held.host().look(now);
         let others = members.places() & !(1 << held.place());
         if others != 0 {
             held = turn_others(held, others, set)?;
@@ -200,7 +201,7 @@ fn wait(
             ours += 1;
         });
         if ours != 0 {
-            held.host().expect_answers(ours);
+            held.host().turn_to_answer(ours, taken);
             let is_kernels_turn = ours < events.len() && members.pace.is_due(now);
             drop(held);
             return Ok(match is_kernels_turn {

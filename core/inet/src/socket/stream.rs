@@ -167,7 +167,9 @@ impl Tcb {
     /// Sends what may be sent now, and files what that has changed.
     #[inline]
     fn push_out<E: Env>(&mut self, cx: &mut Context<'_, E>) {
-        self.output_now(cx);
+        if !self.waits_behind_frame(cx.net) {
+            self.output_now(cx);
+        }
         self.bill(cx.net);
         cx.net.wheel.arm(self.id.index, self.deadline());
     }

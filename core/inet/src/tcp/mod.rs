@@ -46,6 +46,7 @@ mod ack;
 mod acknowledge;
 mod arrive;
 mod assembler;
+mod autocork;
 mod autotune;
 mod backlog;
 mod burst;
@@ -86,6 +87,7 @@ mod time_wait;
 mod timers;
 mod transmit;
 
+pub(crate) use autocork::Autocork;
 pub use backlog::ListenTotals;
 pub(crate) use backlog::Ready;
 pub use congestion::Algorithm;

@@ -88,6 +88,7 @@ impl Tcb {
         }
         self.note_sent(cx.now, seq);
         self.timers.last_sent = cx.now;
+        self.sent_in = cx.net.autocork.round();
         self.transmit_new(cx, seq, flags, frame);
     }
 

@@ -146,6 +146,8 @@ pub(crate) struct Tcb {
     pub is_bound: bool,
     /// Waits for the end of the batch.
     pub(super) is_pending: bool,
+    /// The round of [`autocork`](super::autocork) in which new bytes left last.
+    pub(super) sent_in: u32,
 }
 
 impl Tcb {
@@ -212,6 +214,7 @@ impl Tcb {
             is_in_demux: false,
             is_bound: false,
             is_pending: false,
+            sent_in: 0,
         }
     }
 
