@@ -3,7 +3,7 @@
 mod support;
 
 use base::Instant;
-use posix::{Errno, Events, Host, Trigger, WatchSet};
+use posix::{Errno, Events, Host, Transport, Trigger, WatchSet};
 use support::*;
 
 fn now(wire: &Wire) -> Instant {
@@ -141,6 +141,31 @@ fn bytes_that_nobody_has_read_and_all_its_numbers_go_along() {
     program.server().close(SERVED + 10);
     program.wire.steps(10);
     assert_eq!(receive(program.wire.client(), CLIENT, 1).unwrap(), b"");
+}
+
+#[test]
+fn what_is_between_two_sockets_of_the_program_stays_where_both_are() {
+    let mut program = Program::connected();
+    let served = program.server().socket(SERVED).unwrap();
+    assert!(program.server().is_connection(&served));
+    let wire = &mut program.wire;
+    wire.server()
+        .add_socket(CLIENT, Transport::Tcp, true)
+        .unwrap();
+    let client = wire.server().socket(CLIENT).unwrap();
+    let started = wire.server().connect(&client, address(1), PORT);
+    assert!(matches!(started, Ok(()) | Err(Errno::IN_PROGRESS)));
+    wire.until(|wire| wire.server().finish_connecting(&client))
+        .unwrap();
+    let listener = wire.server().socket(LISTENER).unwrap();
+    let accepted = SERVED + 10;
+    wire.until(|wire| wire.server().may_accept(&listener))
+        .unwrap();
+    wire.server().accept(&listener, accepted, true).unwrap();
+    let accepted = wire.server().socket(accepted).unwrap();
+    for end in [client, accepted] {
+        assert!(!wire.server().is_connection(&end));
+    }
 }
 
 #[test]

@@ -7,6 +7,7 @@
 //!
 //! Both hosts are locked. Frames must go to the new host's queue before, and what has come must have been looked at.
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -21,13 +22,16 @@ use crate::open::{Named, Open};
 use crate::sets::WatchSet;
 
 impl<L: Link> Host<L> {
-    /// Whether it is a connection, and open: what can be shifted, and is worth it.
+    /// Whether it is a connection, and open: what can be shifted, and is worth it. Not one whose other end is this program's: a
+    /// stack keeps what it sends to its own address, so both ends must be on the same.
     pub fn is_connection(&mut self, open: &Open) -> bool {
-        let (stack, _) = self.parts();
-        open.transport == Transport::Tcp
-            && stack
-                .state(open.id())
-                .is_ok_and(|state| state.is_portable())
+        if open.transport != Transport::Tcp {
+            return false;
+        }
+        let address = self.address.host();
+        let is_others = |peer: &Ipv4Addr| *peer != address && !peer.is_loopback();
+        let ends = self.ends(open).ok().flatten();
+        ends.is_some_and(|(_, peer)| is_others(peer.ip()))
     }
 
     /// Whether one number has it and nobody else: no set, and no process that might claim it.
