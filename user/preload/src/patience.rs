@@ -314,18 +314,16 @@ fn watch_other(
 ) -> Option<Instant> {
     let now = held.now();
     let watched = Watched::begin(&mut held, None);
-    if is_over(&mut held) {
-        return Some(now);
-    }
-    match watched {
-        Ok(watched) => {
-            let wake = watched.wake;
-            around.push(watched);
-            wake
-        }
+    let is_over = is_over(&mut held);
+    let wake = match &watched {
+        _ if is_over => Some(now),
+        Ok(watched) => watched.wake,
         // Without a bell we look again soon.
         Err(_) => Some(Instant::from_nanos(now.as_nanos() + SOON_NANOS)),
-    }
+    };
+    // Its bell is given back by who waits, be the wait over or not.
+    around.extend(watched.ok());
+    wake
 }
 
 /// The wait does not begin: `NETWORK_DOWN` if a further host has ended meanwhile, so that its sockets are elsewhere.
