@@ -42,6 +42,8 @@ pub struct Open {
     timeouts: [AtomicU64; 2],
     /// The bits of [`Wanted`], or [`UNKNOWN`].
     wanted: AtomicU32,
+    /// A call has waited for what comes.
+    has_waited: AtomicBool,
     /// How many numbers it has, and how many other processes may claim it (`checkpoint`, `moving`).
     pub(crate) numbers: AtomicUsize,
     pub(crate) holds: AtomicUsize,
@@ -58,6 +60,7 @@ impl Open {
             place: AtomicU8::new(place),
             transport,
             ready: AtomicU32::new(0),
+            has_waited: AtomicBool::new(false),
             observers: Mutex::default(),
             is_nonblocking: AtomicBool::new(is_nonblocking),
             is_outcome_untold: AtomicBool::new(false),
@@ -92,6 +95,11 @@ impl Open {
     #[inline]
     pub fn transport(&self) -> Transport {
         self.transport
+    }
+
+    /// A call is about to wait for what comes; whether one has before.
+    pub fn waits_again(&self) -> bool {
+        self.has_waited.swap(true, Relaxed)
     }
 
     /// Whether its calls must not wait (O_NONBLOCK).

@@ -8,9 +8,9 @@ use libc::{off_t, off64_t, size_t, ssize_t};
 use posix::{Direction, Errno, Gather, Result};
 
 use crate::answer;
+use crate::blocking::{Way, patiently};
 use crate::next;
 use crate::numbers::{Whose, whose};
-use crate::patience::{Way, patiently};
 
 /// Bytes that are read at once.
 const STEP_BYTES: usize = 64 * 1024;

@@ -24,6 +24,7 @@
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
 //! | `shards` | further hosts, for threads that wait for connections of their own |
 //! | `patience` | waiting for frames, files and other threads at once |
+//! | `blocking` | calls that wait for one socket |
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `seen` | shows sockets and counters to the machine's tools |
 //! | `logged` | files that are on a log, not in the file system |
@@ -54,6 +55,7 @@
 
 mod ancillary;
 mod answer;
+mod blocking;
 mod claiming;
 mod claims;
 mod config;

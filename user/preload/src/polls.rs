@@ -13,6 +13,7 @@ use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience;
 use crate::ring_hooks;
+use crate::shards;
 use crate::state::{self, Held};
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
@@ -49,6 +50,7 @@ fn nanos_of(seconds: i64, nanos: u64) -> u64 {
 /// Waits for any of several files, some of which are ours.
 fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t) -> Result<usize> {
     let mut theirs: Vec<pollfd> = files.iter().map(kernels_part).collect();
+    let mut has_settled = false;
     loop {
         let all = places_of(files);
         let own = if all == 0 {
@@ -79,6 +81,15 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             merge(files, &theirs);
             return Ok(ours + found);
         }
+        if !has_settled {
+            has_settled = true;
+            let alone = that_want_a_home(&mut held, files);
+            if !alone.is_empty() {
+                drop(held);
+                alone.into_iter().for_each(shards::settle_alone);
+                continue;
+            }
+        }
         let is_over = |held: &mut Held| places_of(files) != all || look(held, files) != 0;
         drop(patience::wait_at(
             held,
@@ -89,6 +100,17 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             mask,
         )?);
     }
+}
+
+/// The connections here that are to go to the home of the calling thread, which is about to wait for what they receive.
+fn that_want_a_home(held: &mut Held, files: &[pollfd]) -> Vec<c_int> {
+    let is_read = |file: &&pollfd| file.events & libc::POLLIN != 0 && is_ours(file.fd);
+    let mut wants_home = |number: c_int| {
+        let open = held.host().socket(number.cast_unsigned());
+        open.is_ok_and(|open| shards::wants_home(held.host(), &open))
+    };
+    let read = files.iter().filter(is_read).map(|file| file.fd);
+    read.filter(|number| wants_home(*number)).collect()
 }
 
 /// Which of the program's hosts have files of ours: a bit for each.

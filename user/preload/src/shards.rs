@@ -9,8 +9,11 @@
 //! From then on each connection that is added to the set is shifted to the set's home (`posix`, `shifting`), with its
 //! frames (`docs/rings.md`, "Several queues"), so its thread needs the lock and the queue of nobody else.
 //!
-//! - The first host is that of the *acceptor*, the thread that first waits for listeners, and of all sockets that are not in
-//!   such a set: listeners, datagrams, connections that are read by calls that wait. Programs of one thread have it alone.
+//! A connection that no set has goes to the home of the thread that waits for it a second time, by a call that receives, by
+//! poll or by select.
+//!
+//! - The first host is that of the *acceptor*, the thread that first waits for listeners, and of all sockets that are not so:
+//!   listeners, datagrams, connections of a single request. Programs of one thread have it alone.
 //! - As many further hosts are opened as there are CPUs and threads want one. More threads share these; so they do when
 //!   the link has no queue left, or no memory, and on a card, which has one queue.
 //! - Before a fork sockets come back to the first host, because a child may have them of it, and before the library is exchanged
@@ -23,12 +26,12 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use posix::{Open, Result, WatchSet};
+use posix::{Host, Open, Result, WatchSet};
 
 use crate::config;
 use crate::numbers::{self, Whose};
 use crate::patience::Polling;
-use crate::state::{self, Held, PLACES, State, current_thread, lock_at};
+use crate::state::{self, Held, PLACES, Port, State, current_thread, lock_at};
 
 /// Threads that are remembered; further ones get a home for each set.
 const THREADS_MAX: usize = 64;
@@ -95,6 +98,26 @@ pub fn settle(set: c_int, members: &Arc<WatchSet>, number: c_int) {
     }
 }
 
+/// Whether a connection is to go to the home of the calling thread, which is about to wait for it by a call of its own: if a call
+/// has waited for it before. One with a single request stays, for going costs more than that.
+pub fn wants_home(host: &mut Host<Port>, open: &Open) -> bool {
+    let is_elsewhere = open.place() != 0 || ACCEPTOR.load(Relaxed) == current_thread();
+    !is_elsewhere && host.is_connection(open) && open.waits_again()
+}
+
+/// It goes there, if it can.
+pub fn settle_alone(number: c_int) {
+    let mut homes = lock();
+    if homes.is_pinned || homes.most == Some(0) || numbers::place(number) != 0 {
+        return;
+    }
+    let home = homes.home_of(current_thread());
+    if home != 0 {
+        // Where it cannot go it is served from where it is.
+        shift(number, 0, home).ok();
+    }
+}
+
 /// A set has lost a member: which hosts still have some.
 pub fn find_places(members: &WatchSet) {
     let _homes = lock();
@@ -125,7 +148,8 @@ fn both(one: u8, other: u8) -> Result<(Held, Held)> {
 fn shift(number: c_int, from: u8, home: u8) -> Result<()> {
     let (mut source, mut target) = both(from, home)?;
     let open = source.host().socket(number.cast_unsigned())?;
-    match source.host().is_single(&open) {
+    let host = source.host();
+    match host.is_single(&open) && host.is_connection(&open) {
         true => shift_between(&mut source, &mut target, (&open, &[number.cast_unsigned()])),
         false => Ok(()),
     }

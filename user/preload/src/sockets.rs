@@ -8,10 +8,10 @@ use libc::{sockaddr, socklen_t};
 use posix::{Direction, Endpoint, Errno, Open, Result, Shutdown, Transport};
 
 use crate::answer;
+use crate::blocking::{Way, patiently};
 use crate::memory::{self, Name};
 use crate::next;
 use crate::numbers::{self, Whose};
-use crate::patience::{Way, patiently};
 use crate::ring_hooks;
 use crate::shards;
 use crate::state::Held;

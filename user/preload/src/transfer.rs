@@ -10,9 +10,9 @@ use posix::{
     Transport, Wanted,
 };
 
+use crate::blocking::{Way, patiently};
 use crate::next;
 use crate::numbers::{Whose, whose};
-use crate::patience::{Way, patiently};
 use crate::sockets::is_left_for_peer;
 
 /// What a receiving call tells.

@@ -15,10 +15,11 @@ use super::entering::after;
 use super::framed;
 use super::kernels::KernelRing;
 use crate::answer;
+use crate::blocking;
 use crate::descriptors;
 use crate::next;
 use crate::numbers::{self, Whose, whose};
-use crate::patience::{self, poll_files, readable};
+use crate::patience::{poll_files, readable};
 use crate::sets;
 use crate::sockets;
 use crate::state::{self, Held};
@@ -231,7 +232,7 @@ unsafe fn attempt(number: c_int, task: &Task<'_>) -> Result<i32> {
             } => {
                 let name = address as usize as *mut sockaddr;
                 let len = len_address as usize as *mut socklen_t;
-                let way = patience::Way {
+                let way = blocking::Way {
                     direction: Direction::Receive,
                     is_impatient: true,
                 };
