@@ -73,6 +73,8 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
         let now = held.now();
         let is_over = ours != 0 || until.is_some_and(|until| until <= now);
         let found = match is_over {
+            // Without a file of the kernel's there is nothing to ask it.
+            true if theirs.iter().all(|file| file.fd < 0) => 0,
             true => patience::poll_files(&mut theirs, Some(0), ptr::null())?,
             false => theirs.iter().filter(|file| file.revents != 0).count(),
         };

@@ -11,6 +11,9 @@ const NANOS_PER_SEC: u64 = 1_000_000_000;
 /// Waits until a descriptor can be read, or for so many nanoseconds. A signal ends the wait.
 ///
 /// Errors: `NetworkDown` if it never will be, or if `end` can be read.
+///
+/// Not inlined, because `bench-echo` counts how often it runs.
+#[inline(never)]
 pub fn wait_for(
     file: BorrowedFd<'_>,
     end: Option<BorrowedFd<'_>>,
