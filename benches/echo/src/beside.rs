@@ -192,15 +192,26 @@ pub fn echoes(row: Row) -> Result<Vec<Figure>, String> {
 
 /// Each command of Redis.
 pub fn requests(row: Row) -> Result<Vec<Figure>, String> {
-    let mut guest = boot(row, REDIS, &cards::SERVER)?;
-    guest.wait_for_answer_at(row.address, cards::PORT, b"PING\r\n")?;
-    let names = names(&mut guest, row)?;
+    let (_guest, names) = redis(row)?;
     let figures = COMMANDS.into_iter().map(|command| {
-        let load = || cards::under_load(row.address, command);
+        let load = || under_load(row, command);
         let functions = median(&names, cards::REQUESTS, load)?;
         Ok((format!("redis {command}"), functions))
     });
     figures.collect()
+}
+
+/// Redis, and the names of what runs there.
+pub fn redis(row: Row) -> Result<(Guest, Names), String> {
+    let mut guest = boot(row, REDIS, &cards::SERVER)?;
+    guest.wait_for_answer_at(row.address, cards::PORT, b"PING\r\n")?;
+    let names = names(&mut guest, row)?;
+    Ok((guest, names))
+}
+
+/// What all requests of a command to it cost together.
+pub fn under_load(row: Row, command: &str) -> Result<Counts, String> {
+    cards::under_load(row.address, command)
 }
 
 fn names(guest: &mut Guest, row: Row) -> Result<Names, String> {

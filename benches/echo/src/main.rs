@@ -18,11 +18,13 @@
 //! `--beside` counts Sietch alone: what a VNIC beside the card costs, idle and in use (`beside`);
 //! `--bypass` what programs cost whose network is their own by `libsietch.so`;
 //! `--iommu` what it costs that devices are behind an IOMMU; `--rings` an echo by a program that moves
-//! a VNIC's frames itself (`rings`); `--uring` one by io_uring (`uring`); `--own` puts all ways beside Linux and writes `docs/bench-bypass.md`.
+//! a VNIC's frames itself (`rings`); `--uring` one by io_uring (`uring`); `--calls` the system calls of programs whose
+//! network is their own (`calls`); `--own` puts all ways beside Linux and writes `docs/bench-bypass.md`.
 
 #![forbid(unsafe_code)]
 
 mod beside;
+mod calls;
 mod cards;
 mod classes;
 mod echo;
@@ -66,6 +68,9 @@ struct Flags {
     /// Count an echo by io_uring beside Linux, and write no page; with --functions list what it costs ours
     #[arg(long, conflicts_with_all = ["sietch", "beside", "bypass", "iommu", "own", "rings"])]
     uring: bool,
+    /// Count the system calls of programs whose network is their own, and write no page
+    #[arg(long, conflicts_with_all = ["functions", "sietch", "beside", "bypass", "iommu", "own", "rings", "uring"])]
+    calls: bool,
 }
 
 fn main() -> ExitCode {
@@ -90,6 +95,12 @@ fn count(flags: &Flags) -> Result<(), String> {
         bench_pair::set_up(&[Kernel::Cloud])?;
         beside::reach_vnic()?;
         print!("{}", uring::count(flags.functions)?);
+        return Ok(());
+    }
+    if flags.calls {
+        bench_pair::set_up(&[])?;
+        beside::reach_vnic()?;
+        print!("{}", calls::count()?);
         return Ok(());
     }
     if flags.rings {

@@ -6,6 +6,7 @@ use bench_pair::{Kernel, System, counter, page};
 use qemu::namespace::MACHINE;
 
 use crate::beside;
+use crate::calls;
 use crate::cards::{self, COMMANDS};
 use crate::classes::Class;
 use crate::echo::{self, Functions, WINDOWS};
@@ -31,9 +32,10 @@ pub fn write() -> Result<String, String> {
     let echoes: String = echoes.collect();
     let echoes = echoes + &silence::table()?;
     let rings = uring::count(false)?;
+    let calls = calls::count()?;
     let requests = requests()?;
-    page::write(PAGE, &text(&echoes, &rings, &requests))?;
-    Ok(echoes + &rings + &requests)
+    page::write(PAGE, &text([&echoes, &rings, &calls, &requests]))?;
+    Ok(echoes + &rings + &calls + &requests)
 }
 
 fn ways() -> Result<Vec<Way>, String> {
@@ -135,7 +137,7 @@ fn of_linux() -> Result<Vec<f64>, String> {
     COMMANDS.into_iter().map(of_command).collect()
 }
 
-fn text(echoes: &str, rings: &str, requests: &str) -> String {
+fn text([echoes, rings, calls, requests]: [&str; 4]) -> String {
     format!(
         "# What an echo costs whose network is the program's\n\n\
         `cargo run --release -p bench-echo -- --own` wrote this page on {date}: Table 1 of \"Arrakis: The Operating\n\
@@ -154,8 +156,12 @@ fn text(echoes: &str, rings: &str, requests: &str) -> String {
         shots into lent buffers, and the ring entered once for all that has come. Behind the library a ring is served\n\
         in the program (\"io_uring\" in [bypass.md](bypass.md)); system calls are counted where the kernel is entered.\n\n\
         {rings}\
-        The calls of the library's with 64 under way are those of its waits, when it has answered all that came.\n\
-        While there is something to do none is made.\n\n\
+        ## System calls\n\n\
+        `cargo run --release -p bench-echo -- --calls` counts these alone. Each way into the kernel is counted at its first\n\
+        instruction. A *wait* begins when all that came was answered and the card is armed, which takes a call itself; *the\n\
+        library's thread* looks once in 16 ms whether frames lie unseen (`user/preload/src/keeper.rs`); *others* would be\n\
+        made while there is something to do.\n\n\
+        {calls}\n\
         ## Redis\n\n\
         `redis-benchmark -c 50` on the host, instructions of Redis included:\n\n{requests}",
         date = page::date(),

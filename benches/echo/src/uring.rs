@@ -1,21 +1,17 @@
 //! An echo by io_uring: on Linux, on Sietch, and where the ring is served in the program, by `libsietch.so`; with the system
 //! calls that it takes.
 
-use bench_pair::counter::Counts;
 use bench_pair::echo::Echo;
 use bench_pair::names::Names;
 use bench_pair::{System, dynamic_server};
 
 use crate::beside;
+use crate::calls;
 use crate::echo::{self, Functions, WINDOWS};
 use crate::functions;
 use crate::own;
 
 const PROGRAM: &str = "uring_udp_echo";
-/// Where system calls enter the kernels.
-const ENTRIES: [&str; 2] = ["entry_SYSCALL_64", "arch::syscall::entry"];
-/// Where the kernel's half of the addresses begins.
-const KERNEL: u64 = 1 << 63;
 
 /// A way to the network: its name, whose rules its functions have, and the machine.
 type Way = (
@@ -93,18 +89,8 @@ fn figure(system: System, (echo, names): (&Echo, &Names), window: u32) -> Result
     let rules = echo::rules_of(system)?;
     Ok(Figure {
         functions: echo::by_function(&counts, names, &rules, echo::ECHOES),
-        calls: calls(&counts, names) as f64 / f64::from(echo::ECHOES),
+        calls: calls::entered(&counts, names) as f64 / f64::from(echo::ECHOES),
     })
-}
-
-/// System calls: the first instruction of their entry runs once for each.
-fn calls(counts: &Counts, names: &Names) -> u64 {
-    let is_entry = |address: u64| {
-        let name = names.at(address).pop();
-        address >= KERNEL && name.is_some_and(|name| ENTRIES.contains(&name.as_str()))
-    };
-    let of_entry = counts.iter().filter(|(address, _)| is_entry(*address));
-    of_entry.min().map_or(0, |(_, count)| count)
 }
 
 fn table(figures: &[&Figure]) -> String {
