@@ -21,8 +21,9 @@ use network::Network;
 use table::Table;
 
 /// What can be measured by itself.
-pub const PARTS: [&str; 6] = [
+pub const PARTS: [&str; 7] = [
     "servers",
+    "connections",
     "instructions",
     "cpus",
     "idle",
@@ -77,6 +78,12 @@ fn part_of(part: &str, divisor: u32, table: &mut Table) {
                     eprintln!(" {}", network.name());
                     told(server(network, divisor, table));
                 }
+            }
+        }
+        "connections" => {
+            for network in Network::ALL {
+                eprintln!(" {}", network.name());
+                told(servers::connections(network, divisor, table));
             }
         }
         "instructions" => {

@@ -20,6 +20,11 @@ const HEADINGS: [(&str, &str); PARTS.len()] = [
         interface and the rings, which each request and its answer cross too.",
     ),
     (
+        "New connections",
+        "`ab` with 100 clients and a server that answers one request on each connection and closes it\n\
+        (`benches/pair/servers/http_once.c`).",
+    ),
+    (
         "Instructions for a request",
         "All instructions of the guest, and whose they are. *The program's* are those of its own file, *its\n\
         libraries'* those of the C library, of an allocator and of the dynamic linker. What does not belong to the network\n\

@@ -14,14 +14,7 @@ use crate::client;
 pub type Server = fn(Network, u32, &mut Table) -> Result<(), String>;
 
 /// All servers.
-pub const ALL: [Server; 6] = [
-    redis,
-    memcached,
-    nginx,
-    echoes::sockets,
-    echoes::natives,
-    connections,
-];
+pub const ALL: [Server; 5] = [redis, memcached, nginx, echoes::sockets, echoes::natives];
 
 /// Requests of a full measurement.
 const REDIS_REQUESTS: u32 = 20_000;
@@ -118,7 +111,8 @@ const CLIENTS: u32 = 100;
 /// As few as may be asked for.
 pub const CONNECTIONS_MIN: u32 = 6 * CLIENTS;
 
-fn connections(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
+/// Of connections that serve one request each.
+pub fn connections(network: Network, divisor: u32, table: &mut Table) -> Result<(), String> {
     let mut guest = network.boot(&program("http_once")?)?;
     let host = network.address();
     guest.wait_for_answer_at(host, 80, b"GET / HTTP/1.0\r\n\r\n")?;
