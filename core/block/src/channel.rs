@@ -10,7 +10,8 @@ use hal::Span;
 
 use crate::limits::Limits;
 use crate::question::{Question, Reply};
-use crate::request::{Failure, Operation, SectorRange};
+use crate::request::{Durability, Failure, Operation, SectorRange};
+use crate::split;
 
 /// Names a command under way; below [`Channel::depth`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,6 +26,20 @@ pub struct Command<'a> {
     pub sectors: SectorRange,
     /// The memory, in order, as long as the sectors.
     pub spans: &'a [Span],
+}
+
+impl<'a> Command<'a> {
+    /// A read, or an unforced write, of as many sectors from `first` on as `memory` is long.
+    pub fn of_page(is_write: bool, first: u64, memory: &'a Span) -> Self {
+        Self {
+            operation: match is_write {
+                false => Operation::Read,
+                true => Operation::Write(Durability::Volatile),
+            },
+            sectors: split::sectors_of(first, *memory),
+            spans: core::slice::from_ref(memory),
+        }
+    }
 }
 
 /// Why a command was not taken.
@@ -73,6 +88,18 @@ pub trait Channel {
     /// Takes a command, which the device sees with the next [`publish`](Self::publish).
     fn submit(&mut self, command: &Command<'_>) -> Result<Tag, SubmitError>;
 
+    /// The same for a read or an unforced write of whole sectors, as many as `memory` holds, which lies in one page: one call without
+    /// anything in memory, since rings have many of them.
+    #[inline]
+    fn submit_page(
+        &mut self,
+        is_write: bool,
+        first: u64,
+        memory: Span,
+    ) -> Result<Tag, SubmitError> {
+        self.submit(&Command::of_page(is_write, first, &memory))
+    }
+
     /// Shows the device what was submitted.
     fn publish(&mut self);
 
@@ -97,6 +124,15 @@ impl<C: Channel + ?Sized> Channel for Box<C> {
 
     fn submit(&mut self, command: &Command<'_>) -> Result<Tag, SubmitError> {
         (**self).submit(command)
+    }
+
+    fn submit_page(
+        &mut self,
+        is_write: bool,
+        first: u64,
+        memory: Span,
+    ) -> Result<Tag, SubmitError> {
+        (**self).submit_page(is_write, first, memory)
     }
 
     fn publish(&mut self) {

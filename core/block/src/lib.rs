@@ -52,7 +52,8 @@ pub use order::{Durable, Flushed, Order, Written};
 pub use question::{Question, Reply};
 pub use queue::{Admitted, Queue, REQUESTS_MAX, RETRIES_MAX, TIMEOUT};
 pub use request::{
-    Completion, Done, Durability, Failure, Keep, Operation, Request, SectorRange, Sectors,
+    Completion, Done, Durability, Failure, Keep, Operation, PageEnd, Request, SectorRange, Sectors,
+    Sink,
 };
 
 /// What disks count in, whatever the size of their blocks.

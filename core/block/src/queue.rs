@@ -1,6 +1,7 @@
 //! Requests on the way to one queue of a device.
 
 mod direct;
+mod pages;
 mod recovery;
 mod under_way;
 mod wire;
@@ -15,7 +16,7 @@ use crate::channel::{Channel, Tag, Verdict};
 use crate::counters::{Counters, Kind};
 use crate::limits::Limits;
 use crate::order::Order;
-use crate::request::{Completion, Failure, Keep, Operation, Request};
+use crate::request::{Completion, Failure, Keep, Operation, Request, Sink};
 use crate::split;
 use direct::Direct;
 use under_way::UnderWay;
@@ -42,7 +43,7 @@ pub enum Admitted<K> {
 }
 
 /// Requests on their way to one queue of a device; `K` is what comes with each.
-pub struct Queue<K, C> {
+pub struct Queue<K: Keep, C> {
     wire: Wire<C>,
     /// Transfers that the device has whole.
     direct: Direct<K>,
@@ -131,13 +132,13 @@ impl<K: Keep, C: Channel> Queue<K, C> {
 
     /// Hands what has ended to `sink`, sends what waits, and asks for the next interrupt.
     #[inline]
-    pub fn complete(&mut self, now: Instant, sink: &mut impl FnMut(Completion<K>)) {
+    pub fn complete(&mut self, now: Instant, sink: &mut impl Sink<K>) {
         while !self.wire.is_broken {
             loop {
                 match self.wire.channel.complete() {
-                    Ok(Some((tag, verdict))) => match self.direct.take(tag) {
-                        Some(transfer) => sink(self.end_direct(transfer, verdict, now)),
-                        None => self.finish_command(tag, verdict, now, sink),
+                    Ok(Some((tag, verdict))) => match self.direct.pages.take(tag) {
+                        Some(page) => sink.page_ended(self.end_page(page, verdict, now)),
+                        None => self.finish_other(tag, verdict, now, sink),
                     },
                     Ok(None) => break,
                     Err(_) => {
@@ -147,12 +148,23 @@ impl<K: Keep, C: Channel> Queue<K, C> {
                 }
             }
             if !self.waiting.is_empty() {
-                self.send_waiting(now, sink);
+                self.send_waiting(now, &mut |completion| sink.ended(completion));
             }
             self.wire.publish();
             if !self.wire.channel.arm() {
                 return;
             }
+        }
+    }
+
+    /// A command has ended that is not a [page's](Self::submit_page).
+    #[inline]
+    fn finish_other(&mut self, tag: Tag, verdict: Verdict, now: Instant, sink: &mut impl Sink<K>) {
+        match self.direct.take(tag) {
+            Some(transfer) => sink.ended(self.end_direct(transfer, verdict, now)),
+            None => self.finish_command(tag, verdict, now, &mut |completion| {
+                sink.ended(completion);
+            }),
         }
     }
 

@@ -70,9 +70,15 @@ impl Operation {
 
 /// What comes with a request and is handed back with its end: the memory, what keeps that alive, and
 /// who waits.
-pub trait Keep {
+pub trait Keep: Sized {
+    /// What comes with a [transfer of a page](crate::Queue::submit_page): who waits for it.
+    type Owner;
+
     /// The memory, in order; nothing for what moves none. The same at each call.
     fn spans(&self) -> &[Span];
+
+    /// What comes with such a transfer, as it comes with other requests.
+    fn of_page(memory: Span, owner: Self::Owner) -> Self;
 }
 
 /// What somebody asks for.
@@ -134,4 +140,44 @@ pub struct Completion<K> {
     pub begun: Instant,
     /// What came with the request.
     pub keep: K,
+}
+
+/// How a [transfer of a page](crate::Queue::submit_page) ended.
+#[derive(Debug)]
+pub struct PageEnd<O> {
+    /// What was done, or why it was not.
+    pub result: Result<Done, Failure>,
+    /// What was asked for, and where.
+    pub operation: Operation,
+    /// See `operation`.
+    pub sectors: SectorRange,
+    /// When it was handed in.
+    pub begun: Instant,
+    /// The part of the page.
+    pub memory: Span,
+    /// What came with it.
+    pub owner: O,
+}
+
+/// Who takes ends. A closure takes all alike.
+pub trait Sink<K: Keep> {
+    /// A request has ended.
+    fn ended(&mut self, completion: Completion<K>);
+
+    /// A transfer of a page has.
+    fn page_ended(&mut self, end: PageEnd<K::Owner>) {
+        self.ended(Completion {
+            result: end.result,
+            operation: end.operation,
+            sectors: end.sectors,
+            begun: end.begun,
+            keep: K::of_page(end.memory, end.owner),
+        });
+    }
+}
+
+impl<K: Keep, F: FnMut(Completion<K>)> Sink<K> for F {
+    fn ended(&mut self, completion: Completion<K>) {
+        self(completion);
+    }
 }

@@ -49,6 +49,15 @@ pub(crate) fn takes_pages(limits: &Limits) -> bool {
         && limits.chunk_sectors.is_none()
 }
 
+/// As many sectors from `first` on as the memory is long.
+#[inline]
+pub(crate) fn sectors_of(first: u64, memory: Span) -> SectorRange {
+    SectorRange {
+        first,
+        count: u64::from(memory.len()) / SECTOR_BYTES,
+    }
+}
+
 /// Whether the memory of a transfer is whole sectors of one page, and as long as the blocks.
 #[inline]
 pub(crate) fn is_in_page(range: SectorRange, spans: &[Span]) -> bool {

@@ -147,6 +147,6 @@ pub(crate) fn shared(memory: &impl DmaSource, bytes: usize, align: usize) -> Opt
 #[inline]
 pub(crate) fn write_descriptor(table: &SharedBuf, at: usize, span: Span, flags: u16, next: u16) {
     let tail = u64::from(span.len()) | u64::from(flags) << 32 | u64::from(next) << 48;
-    table.write_u64(at, span.addr().0);
-    table.write_u64(at + 8, tail);
+    let words = [span.addr().0, tail].map(u64::to_le_bytes);
+    table.copy_in(at, words.as_flattened());
 }

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use block::{Broken, Channel, Command, Durability, Operation, SubmitError, Tag, Verdict};
+use hal::Span;
 
 use crate::entry::{Entry, nvm};
 use crate::identify::Shape;
@@ -121,6 +122,28 @@ impl Channel for IoQueue {
             self.slots.give_back(slot);
             return Err(SubmitError::TooLarge);
         };
+        self.ring.push(&entry, slot);
+        Ok(Tag(slot))
+    }
+
+    fn submit_page(
+        &mut self,
+        is_write: bool,
+        first: u64,
+        memory: Span,
+    ) -> Result<Tag, SubmitError> {
+        if self.is_over() {
+            return Err(SubmitError::Broken);
+        }
+        let About { namespace, shape } = self.about;
+        let first = first >> (shape.block_shift - 9);
+        // Counted from 0.
+        let last = (memory.len() >> shape.block_shift).checked_sub(1);
+        let last = last.ok_or(SubmitError::TooLarge)?;
+        let opcode = if is_write { nvm::WRITE } else { nvm::READ };
+        let words = [first as u32, (first >> 32) as u32, last];
+        let slot = self.slots.take().ok_or(SubmitError::Full)?;
+        let entry = Entry::admin(opcode, namespace, words).with_page(memory);
         self.ring.push(&entry, slot);
         Ok(Tag(slot))
     }

@@ -93,6 +93,24 @@ impl Channel for BlkQueue {
         }
     }
 
+    fn submit_page(
+        &mut self,
+        is_write: bool,
+        first: u64,
+        memory: Span,
+    ) -> Result<Tag, SubmitError> {
+        let part = match is_write {
+            false => Part::Write(memory),
+            true => Part::Read(memory),
+        };
+        let slots = &self.slots;
+        let fill = |token| slots.fill_transfer(token, is_write, first);
+        match self.queue.add_framed_by(part, fill) {
+            Some(token) => Ok(Tag(token.index() as u16)),
+            None => self.submit(&Command::of_page(is_write, first, &memory)),
+        }
+    }
+
     fn publish(&mut self) {
         if self.queue.publish() {
             self.doorbell.ring();

@@ -76,6 +76,16 @@ impl Slots {
         self.memory.write_u16(at + STATUS, SILENCE);
     }
 
+    /// The same for a read or a write of sectors from `first` on.
+    #[inline]
+    pub(crate) fn fill_transfer(&self, token: Token, is_write: bool, first: u64) {
+        let at = token.index() * SLOT_BYTES;
+        let kind = if is_write { OUT } else { IN };
+        let header = [u64::from(kind), first].map(u64::to_le_bytes);
+        self.memory.copy_in(at, header.as_flattened());
+        self.memory.write_u16(at + STATUS, SILENCE);
+    }
+
     /// What a command without data is about, in its range; which type it is.
     #[cold]
     fn fill_range(&self, at: usize, command: &Command<'_>) -> u32 {

@@ -28,8 +28,17 @@ struct Memory {
 }
 
 impl Keep for Memory {
+    type Owner = Option<DmaBuf<WriteBack, Owned>>;
+
     fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    fn of_page(memory: Span, buffer: Self::Owner) -> Self {
+        Self {
+            buffer,
+            spans: vec![memory],
+        }
     }
 }
 

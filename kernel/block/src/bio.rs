@@ -20,7 +20,7 @@ use sync::Result;
 use vfs::file::transfer::{Tag, TransferEnd};
 
 use crate::failure::settle;
-use crate::loan::Loan;
+use crate::loan::{Loan, Owner};
 use crate::outcome::Outcome;
 use crate::partition::{Completed, Partition};
 
@@ -124,6 +124,12 @@ impl Bio {
 }
 
 impl Keep for Carried {
+    type Owner = Owner;
+
+    fn of_page(memory: Span, owner: Owner) -> Self {
+        Self::Lent(Loan::of_page(memory, owner))
+    }
+
     #[inline]
     fn spans(&self) -> &[Span] {
         match self {

@@ -14,6 +14,7 @@ use mach::sync::Spin;
 use sync::{Mutex, Result, Wait, WaitQueue};
 
 use crate::bio::{Bio, Carried, Ended, Pool};
+use crate::ends::Ends;
 use crate::failure::error_of;
 use crate::nodes::{Family, Identity};
 use crate::outcome::Outcome;
@@ -213,7 +214,7 @@ impl Disk {
         let now = mach::time::now();
         for lane in &self.lanes {
             let mut queue = lane.queue.lock();
-            queue.complete(now, &mut |completion| lane.idle.hand_out(completion));
+            queue.complete(now, &mut Ends::new(&lane.idle));
             if queue.is_broken() && !self.is_stuck.swap(true, Ordering::AcqRel) {
                 queue.keeps().for_each(wake);
             }

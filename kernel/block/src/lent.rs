@@ -5,6 +5,7 @@
 //!
 //! Lock order: a batch is a lane's lock. An end is told under it, by whoever takes it.
 
+use alloc::sync::Arc;
 use core::ops::Range;
 use core::sync::atomic::Ordering;
 
@@ -18,7 +19,8 @@ use crate::disk::{Disk, Lane};
 use crate::store::Store;
 
 pub use crate::lent_pages::LentPages;
-pub use crate::loan::{Loan, Taker};
+use crate::loan::Owner;
+pub use crate::loan::{Loan, Taker, WHOLE};
 
 /// How many of the bytes, at least one, one request can be of: whole pages, or a part of one.
 #[inline]
@@ -34,6 +36,9 @@ pub fn one_request(bytes: &Range<u64>) -> u64 {
 pub struct Batch<'a> {
     store: &'a Store,
     lane: &'a Lane,
+    /// Where the store lies, and how long it is.
+    first_sector: u64,
+    bytes: u64,
     queue: SpinGuard<'a, Queue<Carried, ChannelBox>>,
     now: Instant,
     is_gone: bool,
@@ -67,6 +72,35 @@ impl Batch<'_> {
             Admitted::UnderWay => self.is_begun = true,
             other => end(self.lane, other),
         }
+    }
+
+    /// The same for a transfer between the bytes of the store from `first` on and these of the pages, which are whole sectors of one, whose
+    /// tag is [`WHOLE`] but for its first half. False if it is to be [submitted](Self::submit), and `taker` was not asked for.
+    #[inline]
+    pub fn submit_page(
+        &mut self,
+        is_write: bool,
+        first: u64,
+        (pages, memory): (&LentPages, Range<u64>),
+        tag: u64,
+        taker: impl FnOnce() -> Arc<dyn Taker>,
+    ) -> bool {
+        let Some(memory) = pages.part(&memory) else {
+            return false;
+        };
+        let end = first.checked_add(memory.len().into());
+        if self.is_gone || end.is_none_or(|end| end > self.bytes) {
+            return false;
+        }
+        let first = self.first_sector + first / SECTOR_BYTES;
+        let owner = || Owner {
+            taker: taker(),
+            tag,
+        };
+        let queue = &mut *self.queue;
+        let is_sent = queue.submit_page(is_write, first, memory, owner, self.now);
+        self.is_begun |= is_sent;
+        is_sent
     }
 }
 
@@ -104,6 +138,8 @@ impl Store {
         let mut batch = Batch {
             store: self,
             lane,
+            first_sector: self.first_sector(),
+            bytes: self.bytes(),
             queue,
             now: mach::time::now(),
             // Who ends a device that is gone says so first, and ends what its queues have then.

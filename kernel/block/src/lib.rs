@@ -32,6 +32,7 @@ mod bio;
 mod buffered;
 mod direct;
 mod disk;
+mod ends;
 mod failure;
 mod file;
 pub mod lent;

@@ -17,6 +17,18 @@ use crate::lent_pages::LentPages;
 pub trait Taker: Send + Sync {
     /// A request has ended. It must not block, nor hand another in.
     fn ended(self: Arc<Self>, tag: [u64; 2], result: Result<()>);
+
+    /// Requests that have no second half of their tag ([`WHOLE`]) have ended well. The same holds.
+    fn done(self: Arc<Self>, tags: &[u64]);
+}
+
+/// The second half of a request's tag whose first half says all.
+pub const WHOLE: u64 = u64::MAX;
+
+/// Who hears of the end of a transfer of a part of one page, and its tag's first half.
+pub(crate) struct Owner {
+    pub taker: Arc<dyn Taker>,
+    pub tag: u64,
 }
 
 /// What a request moves.
@@ -63,6 +75,15 @@ impl Loan {
             }
         };
         Some(Self { memory, taker, tag })
+    }
+
+    /// Of a part of one page.
+    pub(crate) fn of_page(memory: Span, owner: Owner) -> Self {
+        Self {
+            memory: Memory::Part(memory),
+            taker: owner.taker,
+            tag: [owner.tag, WHOLE],
+        }
     }
 
     #[inline]

@@ -152,6 +152,12 @@ impl Store {
         self.sectors.bytes()
     }
 
+    /// Where on the disk it begins.
+    #[inline]
+    pub(crate) fn first_sector(&self) -> u64 {
+        self.sectors.first
+    }
+
     /// Bytes of the smallest unit that is read or written.
     pub fn sector_bytes(&self) -> u64 {
         u64::from(self.disk.limits().block_bytes)

@@ -6,6 +6,7 @@
 
 use alloc::boxed::Box;
 
+use super::pages::{Page, Pages};
 use super::*;
 use crate::channel::Command;
 use crate::order::Writing;
@@ -21,16 +22,20 @@ pub(super) struct Transfer<K> {
 }
 
 /// Those of one channel, by their commands' tags.
-pub(super) struct Direct<K> {
+pub(super) struct Direct<K: Keep> {
     transfers: Box<[Option<Transfer<K>>]>,
-    count: usize,
+    /// Those of one page whose memory is kept by others.
+    pub pages: Pages<K::Owner>,
+    /// Of both kinds.
+    pub count: usize,
 }
 
-impl<K> Direct<K> {
+impl<K: Keep> Direct<K> {
     /// For commands with tags below `depth`.
     pub(super) fn new(depth: u16) -> Self {
         Self {
             transfers: (0..depth).map(|_| None).collect(),
+            pages: Pages::new(depth),
             count: 0,
         }
     }
@@ -41,7 +46,7 @@ impl<K> Direct<K> {
         self.count
     }
 
-    /// What came with them.
+    /// What came with them, but for those of one page.
     pub(super) fn keeps(&self) -> impl Iterator<Item = &K> {
         self.transfers.iter().flatten().map(|one| &one.keep)
     }
@@ -49,7 +54,7 @@ impl<K> Direct<K> {
     /// Whether one should have ended by now.
     pub(super) fn is_late(&self, now: Instant) -> bool {
         let is_late = |one: &Transfer<K>| one.begun + TIMEOUT <= now;
-        self.transfers.iter().flatten().any(is_late)
+        self.transfers.iter().flatten().any(is_late) || self.pages.is_late(now)
     }
 
     #[inline]
@@ -155,23 +160,34 @@ impl<K: Keep, C: Channel> Queue<K, C> {
 
     /// The device was stopped: they are requests like others.
     pub(super) fn settle_direct(&mut self) {
-        for place in &mut self.direct.transfers {
-            let Some(transfer) = place.take() else {
-                continue;
-            };
+        let Direct {
+            transfers, pages, ..
+        } = &mut self.direct;
+        let transfers = transfers.iter_mut().filter_map(Option::take);
+        let all = transfers
+            .map(Transfer::into_request)
+            .chain(pages.take_all().map(Page::into_request));
+        for (request, begun) in all {
             // There is a place (Place).
             let Some(index) = self.free.pop() else {
                 continue;
             };
-            let request = Request {
-                operation: transfer.operation,
-                sectors: transfer.sectors,
-                keep: transfer.keep,
-            };
             if let Some(place) = self.requests.get_mut(usize::from(index)) {
-                *place = Some(UnderWay::sent(request, transfer.begun));
+                *place = Some(UnderWay::sent(request, begun));
             }
         }
         self.direct.count = 0;
+    }
+}
+
+impl<K> Transfer<K> {
+    /// As others are, and when it began.
+    fn into_request(self) -> (Request<K>, Instant) {
+        let request = Request {
+            operation: self.operation,
+            sectors: self.sectors,
+            keep: self.keep,
+        };
+        (request, self.begun)
     }
 }

@@ -29,7 +29,7 @@ impl<K: Keep, C: Channel> Queue<K, C> {
         self.room() == REQUESTS_MAX
     }
 
-    /// What came with the requests that are on their way.
+    /// What came with the requests that are on their way, but for [pages](Queue::submit_page).
     pub fn keeps(&self) -> impl Iterator<Item = &K> {
         let others = self.requests.iter().flatten();
         self.direct

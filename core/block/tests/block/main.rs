@@ -2,6 +2,7 @@
 
 mod limits;
 mod order;
+mod pages;
 mod recovery;
 mod rig;
 mod transfer;

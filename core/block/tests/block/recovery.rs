@@ -6,7 +6,7 @@ use models::for_each_seed;
 use crate::rig::{Rig, limits, range};
 
 impl Rig {
-    fn stop_and_start(&mut self) {
+    pub fn stop_and_start(&mut self) {
         self.disk.stop();
         self.queue.stop();
         let Self {

@@ -20,8 +20,18 @@ pub struct Keep {
 }
 
 impl block::Keep for Keep {
+    type Owner = (u32, Vec<DmaBuf<WriteBack, Device>>);
+
     fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    fn of_page(page: Span, (number, memory): Self::Owner) -> Self {
+        Self {
+            number,
+            memory,
+            spans: vec![page],
+        }
     }
 }
 

@@ -60,16 +60,28 @@ impl Queue {
             false => AddError::Full,
         })?;
         let frame = self.frames.get(usize::from(head));
-        let frame = frame.ok_or(AddError::TooManyParts)?;
-        let (is_there, ends_room) = (frame.is_there, frame.room);
-        if !is_there {
+        if !frame.ok_or(AddError::TooManyParts)?.is_there {
             self.write_frame(head)?;
         }
-        let tables = self.tables.as_ref().ok_or(AddError::TooManyParts)?;
+        self.add_framed_by(part, |_| ())
+            .ok_or(AddError::TooManyParts)
+    }
+
+    /// The same where the ends of its token stand already, which `fill` is to fill; else `None`, as without room.
+    #[inline]
+    pub fn add_framed_by(&mut self, part: Part, fill: impl FnOnce(Token)) -> Option<Token> {
+        let token = self.next_token()?;
+        let frame = self.frames.get(token.index())?;
+        let tables = self.tables.as_ref()?;
+        if !frame.is_there {
+            return None;
+        }
+        fill(token);
         let (span, access, room) = part.unpack();
-        let at = self.table_at(head) + DESC_BYTES;
+        let at = self.table_at(token.0) + DESC_BYTES;
         write_descriptor(tables, at, span, access | DESC_NEXT, FRAMED_PARTS - 1);
-        Ok(self.commit(1, head, room.saturating_add(ends_room)))
+        let room = room.saturating_add(frame.room);
+        Some(self.commit(1, token.0, room))
     }
 
     /// Where the table of a head begins.

@@ -41,8 +41,18 @@ struct Keep {
 }
 
 impl block::Keep for Keep {
+    type Owner = (usize, Option<DmaBuf<WriteBack, owner::Device>>);
+
     fn spans(&self) -> &[Span] {
         &self.spans
+    }
+
+    fn of_page(page: Span, (number, memory): Self::Owner) -> Self {
+        Self {
+            number,
+            memory,
+            spans: vec![page],
+        }
     }
 }
 
