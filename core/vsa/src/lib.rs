@@ -71,7 +71,7 @@ pub use disk::{Disk, DiskError};
 pub use error::{Error, OpenError, Refused};
 pub use extent::{Blocks, Extent};
 pub use layout::{COPY_BYTES, seal};
-pub use map::{Map, OutOfArea, Pieces};
+pub use map::{Map, OutOfArea, Pieces, Window};
 
 /// Areas of one disk.
 pub const AREAS_MAX: usize = 512;

@@ -62,6 +62,18 @@ impl Map {
         self.runs.last().map_or(0, |run| run.end)
     }
 
+    /// What lies together with a block of the area.
+    pub fn window(&self, block: u64) -> Option<Window> {
+        let at = self.runs.partition_point(|run| run.end <= block);
+        let run = self.runs.get(at)?;
+        let count = run.extent.count();
+        Some(Window {
+            first: run.end - count,
+            count,
+            on_disk: run.extent.end() - count,
+        })
+    }
+
     /// The blocks of the disk that are blocks `first` and on of the area, in order. Nothing is allocated.
     pub fn translate(&self, first: u64, count: Blocks) -> Result<Pieces<'_>, OutOfArea> {
         let end = first.checked_add(count).ok_or(OutOfArea)?;
@@ -74,6 +86,25 @@ impl Map {
             first,
             left: count,
         })
+    }
+}
+
+/// Blocks of an area that lie together on the disk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Window {
+    first: u64,
+    count: Blocks,
+    /// Where the first lies.
+    on_disk: u64,
+}
+
+impl Window {
+    /// Where on the disk blocks `first` and on of the area begin, if all of them lie here.
+    #[inline]
+    pub fn translate(&self, first: u64, count: Blocks) -> Option<u64> {
+        let inside = first.wrapping_sub(self.first);
+        let is_here = inside < self.count && count <= self.count - inside;
+        is_here.then(|| self.on_disk + inside)
     }
 }
 

@@ -28,11 +28,13 @@
 //! Not here: the shared memory itself, bells, who polls.
 
 mod driver;
+mod page;
 mod program;
 
 use core::ops::Range;
 
 pub use driver::{Completer, Taker};
+pub use page::{PageAccess, Translation};
 pub use program::Program;
 
 use crate::extent::Blocks;

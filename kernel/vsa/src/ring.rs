@@ -1,7 +1,8 @@
 //! A program's ring to its area: submissions become requests of the disk, and their ends completions.
 //!
 //! A submission is copied once, checked and translated (`core/vsa`), and becomes one request for each stretch of blocks and memory
-//! that lies together; most often that is one. A request lies by value in the disk's queue, so none allocates.
+//! that lies together; most often that is one, of one page, which the disk's driver is told at once. A request lies by value in the
+//! disk's queue, so none allocates.
 
 mod parts;
 mod putting;
@@ -19,7 +20,7 @@ use mm::shared_pages::{PageBudget, SharedPages};
 use sync::poll::{Events, Pollee};
 use sync::{Error, Result};
 use vsa::Map;
-use vsa::ring::{Nonsense, RingSize, Taker};
+use vsa::ring::{Nonsense, RingSize, Taker, Translation};
 
 use crate::area::{Area, Revocable};
 use crate::pending::Place;
@@ -55,18 +56,19 @@ impl Ring {
         pollee: Arc<Pollee>,
     ) -> Result<Arc<Self>> {
         let place = Place::new()?;
+        let block_bytes = area.block_bytes() as u32;
         let memory = SharedPages::new(size.bytes(), &BUDGET, "/dev/vsa")?;
         let putting = Putting::new(size)?;
         let taker = Taker::new(size);
         taker.sleep(&*memory);
         Ok(fallible::arc(Self {
-            block_bytes: area.block_bytes() as u32,
+            block_bytes,
             area,
             memory,
             pages: Once::new(),
             taking: Spin::new(Taking {
                 taker,
-                map: Some(map),
+                translation: Translation::new(map, block_bytes),
                 is_awake: false,
             }),
             putting: Spin::new(putting),
@@ -98,12 +100,12 @@ impl Ring {
     pub fn end(&self) {
         self.is_broken.store(true, Ordering::Relaxed);
         // Whoever is at it has looked before.
-        self.taking.lock().map = None;
+        self.taking.lock().translation.set(None);
     }
 
     /// The area has this map now.
     pub fn renew(&self, map: Arc<Map>) {
-        self.taking.lock().map = Some(map);
+        self.taking.lock().translation.set(Some(map));
     }
 
     /// What the program need not wait for.
@@ -141,7 +143,7 @@ impl Ring {
 
 impl Revocable for Ring {
     fn revoke(&self) {
-        self.taking.lock().map = None;
+        self.taking.lock().translation.set(None);
     }
 
     fn hang_up(&self) {

@@ -1,10 +1,12 @@
 //! Whatever a program writes into its rings, nothing outside its area and its memory is touched.
 
+use core::cell::Cell;
+use std::sync::Arc;
 use std::vec::Vec;
 
 use models::{Random, for_each_seed};
 
-use crate::ring::{Nonsense, Operation, Outcome, RingSize, Submission};
+use crate::ring::{Nonsense, Operation, Outcome, RingSize, Submission, Translation};
 use crate::{AreaId, Extent, Map};
 
 const MEMORY: u64 = 64 << 10;
@@ -106,4 +108,57 @@ fn random_submissions_reach_only_the_area_and_the_memory() {
         let mut blocks = checked.pieces.flat_map(|piece| piece.first()..piece.end());
         assert!(blocks.all(|block| own.contains(&block)));
     });
+}
+
+/// What the short way must say: a read or an unforced write of one extent and one page is that, all else is not for it.
+fn as_page(bytes: &[u8; 32], map: &Map, block_bytes: u32) -> Option<(bool, u64, u64, u32)> {
+    let asked = Submission::decode(bytes).ok()?;
+    let is_write = match asked.operation {
+        Operation::Read => false,
+        Operation::Write { is_forced: false } => true,
+        _ => return None,
+    };
+    let checked = asked.check(map, block_bytes, u64::MAX).ok()?;
+    let pieces: Vec<_> = checked.pieces.collect();
+    let [piece] = pieces[..] else {
+        return None;
+    };
+    let range = checked.memory;
+    let is_in_page = range.start / 4096 == (range.end - 1) / 4096;
+    let len = (range.end - range.start) as u32;
+    let first = piece.first() * u64::from(block_bytes);
+    is_in_page.then_some((is_write, first, range.start, len))
+}
+
+#[test]
+fn the_short_way_says_of_pages_what_the_long_one_says_and_nothing_of_others() {
+    let map = Arc::new(map());
+    let found = Cell::new(0);
+    for_each_seed(2_000, |_, mut random| {
+        let block_bytes = 512 << random.below(4u32);
+        let mut translation = Translation::new(map.clone(), block_bytes);
+        for _ in 0..50 {
+            let mut bytes = hostile(&mut random);
+            if random.below(4) != 0 {
+                let memory = random.below(64u64) * 512;
+                let mut asked = read(random.below(18u64), random.below(4u64), memory);
+                if random.below(2) == 0 {
+                    let is_forced = random.below(4) == 0;
+                    asked.operation = Operation::Write { is_forced };
+                }
+                bytes = asked.encode();
+            }
+            let page = translation.page(&bytes);
+            found.set(found.get() + u32::from(page.is_some()));
+            let said = page.map(|page| (page.is_write, page.first, page.memory, page.bytes));
+            assert_eq!(said, as_page(&bytes, &map, block_bytes));
+            assert!(page.is_none_or(|page| page.cookie.to_le_bytes() == bytes[24..]));
+        }
+        translation.set(None);
+        let asked = read(0, 1, 0).encode();
+        assert_eq!(translation.page(&asked), None);
+        translation.set(Some(map.clone()));
+        assert!(translation.page(&asked).is_some());
+    });
+    assert!(found.get() > 10_000);
 }

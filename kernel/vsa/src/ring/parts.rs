@@ -40,7 +40,6 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    #[inline]
     pub(super) fn of(checked: &Checked<'a>, block_bytes: u32) -> Self {
         Self {
             pieces: checked.pieces.clone(),
@@ -48,14 +47,6 @@ impl<'a> Parts<'a> {
             bytes: 0..0,
             memory: checked.memory.clone(),
         }
-    }
-
-    /// The only one, if it is a transfer.
-    #[inline]
-    pub(super) fn whole(&self) -> Option<Part> {
-        let part = self.clone().next()?;
-        let is_whole = !part.memory.is_empty() && part.memory == self.memory;
-        is_whole.then_some(part)
     }
 
     /// How many there are; a flush is one without bytes.
@@ -67,7 +58,6 @@ impl<'a> Parts<'a> {
 impl Iterator for Parts<'_> {
     type Item = Part;
 
-    #[inline]
     fn next(&mut self) -> Option<Part> {
         if self.bytes.is_empty() {
             let piece = self.pieces.next().filter(|piece| piece.count() != 0)?;
@@ -92,7 +82,6 @@ impl Iterator for Parts<'_> {
     }
 }
 
-#[inline]
 pub(super) fn operation_of(operation: vsa::ring::Operation) -> Operation {
     match operation {
         vsa::ring::Operation::Read => Operation::Read,

@@ -7,7 +7,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use kernel_block::lent;
+use kernel_block::lent::{self, WHOLE};
 use mach::mem::fallible::TryGrow;
 use sync::poll::Events;
 use sync::{Error, Result};
@@ -16,9 +16,6 @@ use vsa::ring::{Completer, Outcome, RingSize};
 use super::Ring;
 use super::waiting::Waiter;
 use crate::pending;
-
-/// The tag of a request that is all of its submission.
-pub(super) const WHOLE: u64 = u64::MAX;
 
 pub(super) struct Putting {
     pub completer: Completer,
@@ -66,7 +63,6 @@ impl Putting {
     }
 
     /// How the submission ended, if this was the last of its requests.
-    #[inline]
     fn settle(&mut self, slot: u64, outcome: Outcome) -> Option<Outcome> {
         let Some(split) = self.split.get_mut(slot as usize) else {
             return Some(outcome);
@@ -101,8 +97,18 @@ impl Ring {
     }
 }
 
-impl lent::Taker for Ring {
+impl Ring {
+    /// Its completions are shown when all ends of a queue were told.
     #[inline]
+    fn show_later(self: Arc<Self>) {
+        if !self.is_pending.load(Ordering::Relaxed) && !self.is_pending.swap(true, Ordering::AcqRel)
+        {
+            pending::push(self);
+        }
+    }
+}
+
+impl lent::Taker for Ring {
     fn ended(self: Arc<Self>, [cookie, slot]: [u64; 2], result: Result<()>) {
         let outcome = match result {
             Ok(()) => Outcome::Done,
@@ -116,9 +122,16 @@ impl lent::Taker for Ring {
             };
             putting.completer.put(&*self.memory, cookie, outcome);
         }
-        if !self.is_pending.load(Ordering::Relaxed) && !self.is_pending.swap(true, Ordering::AcqRel)
+        self.show_later();
+    }
+
+    fn done(self: Arc<Self>, cookies: &[u64]) {
         {
-            pending::push(self);
+            let completer = &mut self.putting.lock().completer;
+            for cookie in cookies {
+                completer.put(&*self.memory, *cookie, Outcome::Done);
+            }
         }
+        self.show_later();
     }
 }

@@ -1,20 +1,19 @@
 //! Submissions become requests.
 //!
 //! A turn takes what the program has shown, up to [`TURN`], under one lock of the disk's queue, and shows the device all of it
-//! at once. Each submission is copied, and the copy is checked and translated.
+//! at once. Each submission is copied, and the copy is checked and translated: most are transfers of a part of one page in the extent
+//! that was used last, which go straight to the disk's driver, and the others become requests as anybody's.
 
 use alloc::sync::Arc;
 use core::result::Result as CoreResult;
 use core::sync::atomic::Ordering;
 
-use kernel_block::lent::{Batch, LentPages, Loan, Taker as _};
+use kernel_block::lent::{self, Batch, LentPages, Loan, Taker as _, WHOLE};
 use sync::Error;
-use vsa::Map;
-use vsa::ring::{Checked, Nonsense, Outcome, Submission, Taker};
+use vsa::ring::{Checked, Nonsense, Outcome, SUBMISSION_BYTES, Submission, Taker, Translation};
 
 use super::Ring;
 use super::parts::{Part, Parts, operation_of};
-use super::putting::WHOLE;
 use crate::pending::{self, Served};
 
 /// Submissions of one turn.
@@ -22,8 +21,8 @@ const TURN: u32 = 64;
 
 pub(super) struct Taking {
     pub taker: Taker,
-    /// Nothing once the area was made smaller or taken away.
-    pub map: Option<Arc<Map>>,
+    /// Without a map once the area was made smaller or taken away.
+    pub translation: Translation,
     pub is_awake: bool,
 }
 
@@ -90,9 +89,10 @@ impl Ring {
             taking.taker.wake(&*self.memory);
         }
         self.area.count_in(count as usize);
+        let pages = self.pages.get().map(|(pages, _)| pages);
         let taken = self.area.store.batch(|batch| {
             let mut taken = 0;
-            while taken != count && self.begin(taking, batch) {
+            while taken != count && self.begin(taking, pages, batch) {
                 taking.taker.take();
                 taken += 1;
             }
@@ -112,12 +112,42 @@ impl Ring {
 
     /// Begins what the next submission asks for, or refuses it; false if there is no room for it.
     #[inline]
-    fn begin(self: &Arc<Self>, taking: &mut Taking, batch: &mut Batch<'_>) -> bool {
+    fn begin(
+        self: &Arc<Self>,
+        taking: &mut Taking,
+        pages: Option<&Arc<LentPages>>,
+        batch: &mut Batch<'_>,
+    ) -> bool {
         let bytes = taking.taker.peek(&*self.memory);
-        let map = &taking.map;
-        let pages = self.pages.get().map(|(pages, _)| pages);
-        let checked = Submission::decode(&bytes).and_then(|asked| {
-            let map = map.as_ref().ok_or((Outcome::Revoked, asked.cookie))?;
+        let Some(page) = taking.translation.page(&bytes) else {
+            return self.begin_other(taking, &bytes, pages, batch);
+        };
+        let memory = page.memory..page.memory + u64::from(page.bytes);
+        let is_begun = pages.is_some_and(|pages| {
+            let taker = || self.clone() as Arc<dyn lent::Taker>;
+            batch.submit_page(
+                page.is_write,
+                page.first,
+                (pages, memory),
+                page.cookie,
+                taker,
+            )
+        });
+        is_begun || self.begin_other(taking, &bytes, pages, batch)
+    }
+
+    /// Begins what is not a transfer of a part of one page, or has to wait for its turn at the disk, or cannot be.
+    #[inline(never)]
+    fn begin_other(
+        self: &Arc<Self>,
+        taking: &Taking,
+        bytes: &[u8; SUBMISSION_BYTES],
+        pages: Option<&Arc<LentPages>>,
+        batch: &mut Batch<'_>,
+    ) -> bool {
+        let map = taking.translation.map();
+        let checked = Submission::decode(bytes).and_then(|asked| {
+            let map = map.ok_or((Outcome::Revoked, asked.cookie))?;
             let shared = pages.map_or(0, |pages| pages.bytes());
             let checked = asked.check(map, self.block_bytes, shared);
             checked.map_err(|outcome| (outcome, asked.cookie))
@@ -132,35 +162,14 @@ impl Ring {
         }
     }
 
-    #[inline]
+    /// Begins a request for each of its parts.
     fn hand_in(
         self: &Arc<Self>,
         checked: &Checked<'_>,
         pages: Option<&Arc<LentPages>>,
         batch: &mut Batch<'_>,
     ) -> bool {
-        let parts = Parts::of(checked, self.block_bytes);
-        match parts.whole() {
-            Some(part) => {
-                if batch.room() == 0 {
-                    return false;
-                }
-                self.submit(checked, part, pages, WHOLE, batch);
-                true
-            }
-            None => self.hand_in_parts(checked, parts, pages, batch),
-        }
-    }
-
-    /// What is not one transfer: it becomes several requests, or one that moves no memory.
-    #[cold]
-    fn hand_in_parts(
-        self: &Arc<Self>,
-        checked: &Checked<'_>,
-        mut parts: Parts<'_>,
-        pages: Option<&Arc<LentPages>>,
-        batch: &mut Batch<'_>,
-    ) -> bool {
+        let mut parts = Parts::of(checked, self.block_bytes);
         let count = parts.count_all();
         if batch.room() < count {
             return false;
@@ -176,7 +185,6 @@ impl Ring {
         true
     }
 
-    #[inline]
     fn submit(
         self: &Arc<Self>,
         checked: &Checked<'_>,
