@@ -4,7 +4,7 @@
 //! file.rs  an open disk: positions, ends, fsync     requests.rs  what ioctl(2) asks
 //!    ├── direct.rs     O_DIRECT: the program's own pages are told to the device
 //!    └── buffered.rs   everything else, by way of pages of the kernel's
-//!    lent.rs  requests of programs' rings, whose memory is kept for many of them
+//!    lent.rs  requests of programs' rings, whose memory is kept for many of them, and ends.rs how they hear
 //!          └── transfer.rs   pages are told to the device, or copied where an IOMMU translates
 //!                └── bio.rs, disk.rs   a request with its memory goes to a queue; its thread sleeps until
 //!                      │               it is over, or whoever began it is told (`vfs::file::transfer`)
