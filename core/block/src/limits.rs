@@ -133,12 +133,15 @@ impl Limits {
         if end > self.sectors {
             return Err(Failure::OutOfRange);
         }
-        // A power of two.
-        let inside = sectors_of(self.block_bytes) - 1;
-        match (range.first | range.count) & inside == 0 {
+        match (range.first | range.count) & self.inside_block() == 0 {
             true => Ok(()),
             false => Err(Failure::Misaligned),
         }
+    }
+
+    /// The bits of a sector's number that say where in its block it is: a block has a power of two of them.
+    pub(crate) fn inside_block(&self) -> u64 {
+        sectors_of(self.block_bytes) - 1
     }
 
     /// Bytes that a write which wants to be good covers wholly.

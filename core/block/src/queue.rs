@@ -70,6 +70,7 @@ impl<K: Keep, C: Channel> Queue<K, C> {
     /// The device's shape has changed.
     pub fn set_limits(&mut self, limits: Limits) {
         self.wire.takes_pages = split::takes_pages(&limits);
+        self.wire.inside_block = limits.inside_block();
         self.wire.limits = limits;
     }
 

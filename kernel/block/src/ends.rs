@@ -11,7 +11,7 @@ use crate::failure::settle;
 use crate::loan::{Owner, Taker, WHOLE};
 
 /// Ends that are told at once.
-const AT_ONCE: usize = 8;
+const AT_ONCE: usize = 16;
 
 /// See the module. All are told when it is dropped.
 pub(crate) struct Ends<'a> {
@@ -35,8 +35,7 @@ impl<'a> Ends<'a> {
 
     #[inline]
     fn has_room_for(&self, taker: &Arc<dyn Taker>) -> bool {
-        let is_same =
-            |other: &Arc<dyn Taker>| core::ptr::addr_eq(&raw const **other, &raw const **taker);
+        let is_same = |other: &Arc<dyn Taker>| Arc::ptr_eq(other, taker);
         self.count < AT_ONCE && self.taker.as_ref().is_some_and(is_same)
     }
 

@@ -141,7 +141,8 @@ impl<K: Keep, C: Channel> Queue<K, C> {
             && self.waiting.is_empty()
             && !self.wire.is_broken
             && !(is_write && limits.is_read_only)
-            && limits.check_range(sectors).is_ok()
+            && sectors.end().is_some_and(|end| end <= limits.sectors)
+            && (sectors.first | sectors.count) & self.wire.inside_block == 0
             && split::is_in_page(sectors, &[memory])
     }
 

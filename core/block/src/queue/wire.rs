@@ -38,6 +38,8 @@ pub(super) struct Wire<C> {
     pub limits: Limits,
     /// By the limits ([`split::takes_pages`]).
     pub takes_pages: bool,
+    /// Of the number of a block's first sector, what is 0.
+    pub inside_block: u64,
     pub order: Arc<Order>,
     /// The request of each command that the device has.
     owners: Box<[Option<u16>]>,
@@ -55,6 +57,7 @@ impl<C: Channel> Wire<C> {
             channel,
             limits,
             takes_pages: split::takes_pages(&limits),
+            inside_block: limits.inside_block(),
             order,
             owners,
             pieces: Vec::with_capacity(limits.segments_max.into()),

@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 
 use kernel_block::lent::{self, Batch, LentPages, Loan, Taker as _, WHOLE};
 use sync::Error;
-use vsa::ring::{Checked, Nonsense, Outcome, SUBMISSION_BYTES, Submission, Taker, Translation};
+use vsa::ring::{Checked, Nonsense, Outcome, Submission, Taker, Translation};
 
 use super::Ring;
 use super::parts::{Part, Parts, operation_of};
@@ -120,7 +120,7 @@ impl Ring {
     ) -> bool {
         let bytes = taking.taker.peek(&*self.memory);
         let Some(page) = taking.translation.page(&bytes) else {
-            return self.begin_other(taking, &bytes, pages, batch);
+            return self.begin_other(taking, pages, batch);
         };
         let memory = page.memory..page.memory + u64::from(page.bytes);
         let is_begun = pages.is_some_and(|pages| {
@@ -133,20 +133,21 @@ impl Ring {
                 taker,
             )
         });
-        is_begun || self.begin_other(taking, &bytes, pages, batch)
+        is_begun || self.begin_other(taking, pages, batch)
     }
 
-    /// Begins what is not a transfer of a part of one page, or has to wait for its turn at the disk, or cannot be.
+    /// Begins what is not a transfer of a part of one page, or has to wait for its turn at the disk, or cannot be. It goes by a copy of
+    /// its own, which the program may have changed.
     #[inline(never)]
     fn begin_other(
         self: &Arc<Self>,
         taking: &Taking,
-        bytes: &[u8; SUBMISSION_BYTES],
         pages: Option<&Arc<LentPages>>,
         batch: &mut Batch<'_>,
     ) -> bool {
         let map = taking.translation.map();
-        let checked = Submission::decode(bytes).and_then(|asked| {
+        let bytes = taking.taker.peek(&*self.memory);
+        let checked = Submission::decode(&bytes).and_then(|asked| {
             let map = map.ok_or((Outcome::Revoked, asked.cookie))?;
             let shared = pages.map_or(0, |pages| pages.bytes());
             let checked = asked.check(map, self.block_bytes, shared);
