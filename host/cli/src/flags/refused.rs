@@ -102,10 +102,6 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("memory-reservation", OVERCOMMIT),
     ("memory-swap", OVERCOMMIT),
     ("memory-swappiness", OVERCOMMIT),
-    (
-        "network-alias",
-        "gives a machine a second name on a network: use --name",
-    ),
     ("oom-kill-disable", CGROUP),
     ("passwd", ACCOUNTS),
     ("passwd-entry", ACCOUNTS),
