@@ -22,8 +22,8 @@ pub struct PageAccess {
     pub first: u64,
     /// The first byte of the shared memory.
     pub memory: u64,
-    /// How many, which lie in one page.
-    pub bytes: u32,
+    /// The byte behind the last one, in the same page or at its end.
+    pub memory_end: u64,
     /// Comes back with the completion.
     pub cookie: u64,
 }
@@ -81,6 +81,8 @@ impl Translation {
         if !is_aligned || bytes == 0 || bytes > PAGE_BYTES - in_page {
             return None;
         }
+        // The last page that there can be has no end.
+        let memory_end = memory.checked_add(bytes)?;
         let block = match self.window.translate(first, count) {
             Some(block) => block,
             None => self.seek(first, count)?,
@@ -89,7 +91,7 @@ impl Translation {
             is_write,
             first: block << self.block_shift,
             memory,
-            bytes: bytes as u32,
+            memory_end,
             cookie,
         })
     }

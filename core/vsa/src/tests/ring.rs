@@ -111,7 +111,7 @@ fn random_submissions_reach_only_the_area_and_the_memory() {
 }
 
 /// What the short way must say: a read or an unforced write of one extent and one page is that, all else is not for it.
-fn as_page(bytes: &[u8; 32], map: &Map, block_bytes: u32) -> Option<(bool, u64, u64, u32)> {
+fn as_page(bytes: &[u8; 32], map: &Map, block_bytes: u32) -> Option<(bool, u64, u64, u64)> {
     let asked = Submission::decode(bytes).ok()?;
     let is_write = match asked.operation {
         Operation::Read => false,
@@ -125,9 +125,19 @@ fn as_page(bytes: &[u8; 32], map: &Map, block_bytes: u32) -> Option<(bool, u64, 
     };
     let range = checked.memory;
     let is_in_page = range.start / 4096 == (range.end - 1) / 4096;
-    let len = (range.end - range.start) as u32;
     let first = piece.first() * u64::from(block_bytes);
-    is_in_page.then_some((is_write, first, range.start, len))
+    is_in_page.then_some((is_write, first, range.start, range.end))
+}
+
+#[test]
+fn memory_ends_before_the_last_byte_that_can_be_named() {
+    for block_bytes in [512, 4096] {
+        let mut translation = Translation::new(Arc::new(map()), block_bytes);
+        let last = u64::MAX - u64::from(block_bytes) + 1;
+        assert_eq!(translation.page(&read(0, 1, last).encode()), None);
+        let before = last - u64::from(block_bytes);
+        assert!(translation.page(&read(0, 1, before).encode()).is_some());
+    }
 }
 
 #[test]
@@ -150,7 +160,7 @@ fn the_short_way_says_of_pages_what_the_long_one_says_and_nothing_of_others() {
             }
             let page = translation.page(&bytes);
             found.set(found.get() + u32::from(page.is_some()));
-            let said = page.map(|page| (page.is_write, page.first, page.memory, page.bytes));
+            let said = page.map(|page| (page.is_write, page.first, page.memory, page.memory_end));
             assert_eq!(said, as_page(&bytes, &map, block_bytes));
             assert!(page.is_none_or(|page| page.cookie.to_le_bytes() == bytes[24..]));
         }

@@ -122,7 +122,7 @@ impl Ring {
         let Some(page) = taking.translation.page(&bytes) else {
             return self.begin_other(taking, pages, batch);
         };
-        let memory = page.memory..page.memory + u64::from(page.bytes);
+        let memory = page.memory..page.memory_end;
         let is_begun = pages.is_some_and(|pages| {
             let taker = || self.clone() as Arc<dyn lent::Taker>;
             batch.submit_page(
