@@ -97,7 +97,7 @@ impl Open {
         self.transport
     }
 
-    /// A call is about to wait for what comes; whether one has before.
+    /// A call has waited for what comes; whether one had before.
     pub fn waits_again(&self) -> bool {
         self.has_waited.swap(true, Relaxed)
     }

@@ -63,16 +63,6 @@ pub fn patiently<T>(
         if way.is_impatient || open.is_nonblocking() || end.is_some_and(|end| end <= now) {
             return Err(Errno::AGAIN);
         }
-        if way.direction == Direction::Receive && !has_settled {
-            has_settled = true;
-            if shards::wants_home(held.host(), &open) {
-                drop(held);
-                shards::settle_alone(number);
-                held = Held::of_open(&open)?;
-                has_looked = false;
-                continue;
-            }
-        }
         let came_back = match patience::wait(held, &mut [], end, ptr::null()) {
             // With a time limit Linux' calls do not go on either.
             Err(Errno::INTERRUPTED) if end.is_none() && restart::goes_on() => None,
@@ -82,6 +72,14 @@ pub fn patiently<T>(
             Some(held) => held,
             None => Held::of_open(&open)?,
         };
+        if way.direction == Direction::Receive && !has_settled {
+            has_settled = true;
+            if shards::wants_home(held.host(), &open) {
+                drop(held);
+                shards::settle_alone(number);
+                held = Held::of_open(&open)?;
+            }
+        }
         has_looked = false;
     }
 }

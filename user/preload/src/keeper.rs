@@ -145,7 +145,14 @@ fn look_until_quiet(place: u8, revocation: c_int, mut steps: u64) -> bool {
         let is_attended = bells.are_out() && steps_since < FEW_STEPS;
         let is_still = steps_since == 0 || is_attended;
         let is_due = host.next_deadline(now).is_some_and(|due| due <= now);
-        let has_rested = (is_still || is_due) && host.look_after(now);
+        let has_rested = match is_still || is_due {
+            true => host.look_after(now),
+            // The program looks itself; what it leaves lying leaves no later than this.
+            false => {
+                host.flush();
+                false
+            }
+        };
         quiet = match has_rested && is_still {
             true if is_attended => QUIET_LOOKS,
             true => quiet + 1,

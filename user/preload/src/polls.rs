@@ -50,7 +50,7 @@ fn nanos_of(seconds: i64, nanos: u64) -> u64 {
 /// Waits for any of several files, some of which are ours.
 fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t) -> Result<usize> {
     let mut theirs: Vec<pollfd> = files.iter().map(kernels_part).collect();
-    let mut has_settled = false;
+    let mut has_waited = false;
     loop {
         let all = places_of(files);
         let own = if all == 0 {
@@ -81,16 +81,12 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
         if is_over || found != 0 {
             held.host().expect_answers(ours);
             merge(files, &theirs);
-            return Ok(ours + found);
-        }
-        if !has_settled {
-            has_settled = true;
-            let alone = that_want_a_home(&mut held, files);
-            if !alone.is_empty() {
+            if has_waited && ours != 0 {
+                let alone = that_want_a_home(&mut held, files);
                 drop(held);
                 alone.into_iter().for_each(shards::settle_alone);
-                continue;
             }
+            return Ok(ours + found);
         }
         let is_over = |held: &mut Held| places_of(files) != all || look(held, files) != 0;
         drop(patience::wait_at(
@@ -101,12 +97,13 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             until,
             mask,
         )?);
+        has_waited = true;
     }
 }
 
-/// The connections here that are to go to the home of the calling thread, which is about to wait for what they receive.
+/// The connections here that are to go to the home of the calling thread, which has waited for what they receive.
 fn that_want_a_home(held: &mut Held, files: &[pollfd]) -> Vec<c_int> {
-    let is_read = |file: &&pollfd| file.events & libc::POLLIN != 0 && is_ours(file.fd);
+    let is_read = |file: &&pollfd| file.revents & libc::POLLIN != 0 && is_ours(file.fd);
     let mut wants_home = |number: c_int| {
         let open = held.host().socket(number.cast_unsigned());
         open.is_ok_and(|open| shards::wants_home(held.host(), &open))

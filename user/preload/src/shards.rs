@@ -9,7 +9,7 @@
 //! From then on each connection that is added to the set is shifted to the set's home (`posix`, `shifting`), with its
 //! frames (`docs/rings.md`, "Several queues"), so its thread needs the lock and the queue of nobody else.
 //!
-//! A connection that no set has goes to the home of the thread that waits for it a second time, by a call that receives, by
+//! A connection that no set has goes to the home of the thread that has waited for it a second time, by a call that receives, by
 //! poll or by select.
 //!
 //! - The first host is that of the *acceptor*, the thread that first waits for listeners, and of all sockets that are not so:
@@ -98,11 +98,12 @@ pub fn settle(set: c_int, members: &Arc<WatchSet>, number: c_int) {
     }
 }
 
-/// Whether a connection is to go to the home of the calling thread, which is about to wait for it by a call of its own: if a call
-/// has waited for it before. One with a single request stays, for going costs more than that.
+/// Whether a connection is to go to the home of the calling thread, which has waited for it by a call of its own: if a call
+/// has waited for it before. One with a single request stays, for going costs more than that. So does one while bytes of it are under
+/// way, which would count as lost: with its next request its peer acknowledges the answer to the last.
 pub fn wants_home(host: &mut Host<Port>, open: &Open) -> bool {
     let is_elsewhere = open.place() != 0 || ACCEPTOR.load(Relaxed) == current_thread();
-    !is_elsewhere && host.is_connection(open) && open.waits_again()
+    !is_elsewhere && host.is_connection(open) && host.unsent(open) == Ok(0) && open.waits_again()
 }
 
 /// It goes there, if it can.
