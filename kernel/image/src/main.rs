@@ -35,6 +35,10 @@ use crate::options::Run;
 fn kernel_main() -> ! {
     let archives = mach::boot::info().archives();
     let run = Run::from_archives(archives);
+    let run = run.unwrap_or_else(|| {
+        klog!("the host says something about the program that makes no sense");
+        mach::power::off(STATUS_BAD_IMAGE)
+    });
     set_clock();
     pci::init(devices::virtual_functions);
     net_namespace::init(net::first().clone());

@@ -140,15 +140,18 @@ pub struct Run {
 impl Run {
     /// Reads the file out of the boot archives, the last that has it; defaults if there is
     /// none.
-    pub fn from_archives(archives: &[&'static [u8]]) -> Self {
+    ///
+    /// A record that makes no sense is none to go on without: `None`, for a program with more rights than its user said is
+    /// worse than none.
+    pub fn from_archives(archives: &[&'static [u8]]) -> Option<Self> {
         let file = archives.iter().rev().find_map(|archive| {
             let mut members = cpio::Archive::new(archive).filter_map(Result::ok);
             members.find(|member| member.name.ends_with(b".sietch/run"))
         });
-        file.map_or_else(Self::default, |file| Self::parse(file.data))
+        file.map_or_else(|| Some(Self::default()), |file| Self::parse(file.data))
     }
 
-    fn parse(text: &[u8]) -> Self {
+    fn parse(text: &[u8]) -> Option<Self> {
         let mut run = Self::default();
         let mut window = (0, 0);
         for record in text.split(|&byte| byte == 0) {
@@ -160,20 +163,20 @@ impl Run {
                 b"arg" => run.arguments.push(value.to_vec()),
                 b"env" => run.environment.push(value.to_vec()),
                 b"cwd" => run.directory = value.to_vec(),
-                b"user" => run.user = parse_user(value),
-                b"group" => run.groups.extend(parse_number(value)),
-                b"caps" => run.capabilities = parse_mask(value),
-                b"rlimit" => run.settings.limits.extend(parse_limit(value)),
-                b"sysctl" => run.settings.values.extend(parse_setting(value)),
+                b"user" => run.user = Some(parse_user(value)?),
+                b"group" => run.groups.push(parse_number(value)?),
+                b"caps" => run.capabilities = Some(parse_mask(value)?),
+                b"rlimit" => run.settings.limits.push(parse_limit(value)?),
+                b"sysctl" => run.settings.values.push(parse_setting(value)?),
                 b"nnp" => run.gains_nothing = value == b"1",
-                b"umask" => run.settings.umask = parse_mode(value),
+                b"umask" => run.settings.umask = Some(parse_mode(value)?),
                 b"tty" => run.host = Some(Host::SerialTerminal),
                 b"stdio" => run.host = ports(value, window),
                 b"window" => window = parse_window(value).unwrap_or_default(),
                 _ => {}
             }
         }
-        run
+        Some(run)
     }
 }
 

@@ -31,8 +31,14 @@ impl Settings {
     /// Errors: `Invalid` for a value that the kernel refuses, and what opening says.
     pub(crate) fn apply(&self) -> Result<()> {
         for (resource, limit) in &self.limits {
+            if limit.soft > limit.hard {
+                klog!("a limit that is above itself: {resource:?}");
+                return Err(Error::Invalid);
+            }
             current().process.limits.set(*resource, *limit);
         }
+        let process = &current().process;
+        process.timers.limit_cpu(process);
         if let Some(umask) = self.umask {
             vfs::context().set_umask(umask);
         }

@@ -7,6 +7,7 @@
 //!
 //! Machines that go on from one snapshot would all draw the same. So each is told a seed of its own by the host
 //! ([`renew`]), and every CPU keys its generator anew before it draws again.
+//! Until it has heard that, a clone draws what the others draw.
 #![no_std]
 #![forbid(unsafe_code)]
 

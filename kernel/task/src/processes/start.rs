@@ -78,6 +78,7 @@ fn build(
         actions,
         Image::default(),
     );
+    process.timers.limit_cpu(&process);
     let namespaces = template.namespaces.clone();
     let (names, net) = namespaces.unwrap_or_else(|| (names::first(), net_namespace::first()));
     fallible::room_for_arc::<Thread>()?;
