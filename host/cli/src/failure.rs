@@ -236,6 +236,15 @@ pub enum Failure {
         /// What it said.
         reason: String,
     },
+    /// A folder of ours that somebody else has made.
+    #[error(
+        "{} belongs to somebody else, or is a link: set XDG_RUNTIME_DIR to a folder that is only yours.",
+        path.display()
+    )]
+    ForeignFolder {
+        /// The folder.
+        path: PathBuf,
+    },
     /// No snapshot of that name.
     #[error("No snapshot is called {name}: `sietch snapshots` lists those there are.")]
     NoSuchSnapshot {

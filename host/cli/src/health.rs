@@ -1,7 +1,7 @@
 //! Whether a machine's program is well: a command in the machine that is asked again and again (docker's HEALTHCHECK).
 //!
 //! The session asks, by the agent, as `sietch exec` would. What it hears is in `health.json` in the machine's folder,
-//! written whole each time. Failures of the start period do not count, until the first success.
+//! written whole each time. Failures of the start period, and of the first interval, do not count until the first success.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,6 +20,8 @@ const INTERVAL: Duration = Duration::from_secs(30);
 const TIMEOUT: Duration = Duration::from_secs(30);
 const START_INTERVAL: Duration = Duration::from_secs(5);
 const RETRIES: u32 = 3;
+/// As often an image may ask, and so soon everybody is asked first.
+const SHORTEST: Duration = Duration::from_secs(1);
 /// As docker has it.
 const ANSWERS_KEPT: usize = 5;
 /// As podman has it.
@@ -85,6 +87,11 @@ impl Startup {
 }
 
 impl Check {
+    /// How long failures do not count: docker asks for the first time after an interval.
+    fn grace(&self) -> Duration {
+        self.start_period.max(self.interval)
+    }
+
     /// What `flags` say, and else the image.
     pub fn of(flags: &HealthFlags, image: Option<&Value>) -> Option<Self> {
         if flags.no_healthcheck {
@@ -98,6 +105,7 @@ impl Check {
         let time = |flag: Option<crate::flags::Span>, key: &str, usual| {
             let of_image = image.and_then(|image| image[key].as_u64());
             let of_image = of_image.filter(|&ns| ns != 0).map(Duration::from_nanos);
+            let of_image = of_image.map(|time| time.max(SHORTEST));
             flag.map(|span| span.0).or(of_image).unwrap_or(usual)
         };
         let retries = image.and_then(|image| u32::try_from(image["Retries"].as_u64()?).ok());
@@ -147,7 +155,9 @@ fn of_image(image: &Value) -> Option<Vec<String>> {
 fn words_of(words: &[String]) -> Option<Vec<String>> {
     match words.split_first()? {
         (kind, _) if kind == "NONE" => None,
-        (kind, [text, ..]) if kind == "CMD-SHELL" => Some(by_shell(text)),
+        (kind, words) if kind == "CMD-SHELL" && !words.is_empty() => {
+            Some(by_shell(&words.join(" ")))
+        }
         (kind, command) if kind == "CMD" => (!command.is_empty()).then(|| command.to_vec()),
         _ => Some(words.to_vec()),
     }
@@ -196,6 +206,16 @@ impl Health {
         Self {
             status: "starting".into(),
             ..Self::default()
+        }
+    }
+
+    /// How long nobody asks, so long after the start. Until the first good answer somebody may wait for it.
+    fn pause(&self, check: &Check, since_start: Duration) -> Duration {
+        let is_starting = self.status == "starting" && since_start < check.grace();
+        match (is_starting, self.log.is_empty()) {
+            (true, true) => SHORTEST.min(check.interval),
+            (true, false) => check.start_interval.min(check.interval),
+            (false, _) => check.interval,
         }
     }
 
@@ -249,12 +269,8 @@ pub fn watch(
         }
         let start = Instant::now();
         loop {
-            let is_starting = start.elapsed() < check.start_period;
-            thread::sleep(match is_starting && health.status == "starting" {
-                true => check.start_interval.min(check.interval),
-                false => check.interval,
-            });
-            let is_starting = start.elapsed() < check.start_period;
+            thread::sleep(health.pause(&check, start.elapsed()));
+            let is_starting = start.elapsed() < check.grace();
             let Some(answer) = probe::ask(&name, &check.command, check.timeout) else {
                 return;
             };

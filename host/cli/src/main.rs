@@ -23,6 +23,9 @@ fn main() -> ExitCode {
         Ok(line) => line.command,
         Err(error) => return unparsed(&error),
     };
+    if let Err(failure) = state::claim_folders() {
+        return failed(&failure);
+    }
     let result = match command {
         Command::Run(flags) => commands::run::run(&flags.settled()),
         Command::Build(flags) => commands::build::build(&flags),

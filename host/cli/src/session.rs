@@ -162,9 +162,13 @@ impl Session {
         let mut on_resize = None;
         match (console, pipes.streams) {
             (Console::Streams(stdio), Some(streams)) => {
-                hub::serve(&streams.agent, &machine.state).map_err(Failure::Lost)?;
-                if matches!(machine.origin, Origin::Snapshot(_)) {
+                let is_renewed = matches!(machine.origin, Origin::Snapshot(_));
+                if is_renewed {
+                    // Before anybody's request, which it would end.
                     renewal::send(&streams.agent).map_err(Failure::Lost)?;
+                }
+                hub::serve(&streams.agent, &machine.state).map_err(Failure::Lost)?;
+                if is_renewed {
                     session.vm.go_on().map_err(Failure::Lost)?;
                 }
                 on_resize = session

@@ -7,8 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::fs;
+use std::fs::{self, DirBuilder, Permissions};
+use std::io::ErrorKind;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -372,6 +374,32 @@ pub fn now_s() -> u64 {
 /// The user's folder for machines, readable by nobody else where we make it.
 pub(crate) fn base() -> PathBuf {
     runtime_folder("sietch")
+}
+
+/// What the user's folders for what lasts as long as processes do are called.
+const RUNTIME_FOLDERS: [&str; 2] = ["sietch", NETWORKS];
+/// That of networks' switches.
+pub(crate) const NETWORKS: &str = "sietch-networks";
+
+/// Makes the user's folders below a place where others may make some too (/tmp), and looks whose they are.
+///
+/// Errors: `ForeignFolder` if one is somebody else's, or a link to elsewhere.
+pub fn claim_folders() -> Result<(), Failure> {
+    for name in RUNTIME_FOLDERS {
+        let path = runtime_folder(name);
+        match DirBuilder::new().mode(0o700).create(&path) {
+            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
+                return Err(Failure::file(&path)(error));
+            }
+            _ => {}
+        }
+        let found = fs::symlink_metadata(&path).map_err(Failure::file(&path))?;
+        if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
+            return Err(Failure::ForeignFolder { path });
+        }
+        fs::set_permissions(&path, Permissions::from_mode(0o700)).map_err(Failure::file(&path))?;
+    }
+    Ok(())
 }
 
 /// A folder `name` of the user for what lasts as long as processes do.

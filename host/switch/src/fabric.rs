@@ -9,7 +9,7 @@
 //! | to a group or to all | to all other members; DHCP to the member's own way out |
 //!
 //! What comes from a way out goes to its member only. A station or an IPv4 address that is not the sender's is not let
-//! through, so no member can speak for another.
+//! through, so over IPv4 no member can speak for another; addresses of IPv6 are not looked at.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

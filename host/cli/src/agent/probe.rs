@@ -24,6 +24,9 @@ pub struct Answer {
     pub output: String,
 }
 
+/// As long a command may take, however long it is to.
+const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
 /// Runs `command` in the machine `name` for `timeout` at the most; `None` if the machine has ended.
 pub fn ask(name: &str, command: &[String], timeout: Duration) -> Option<Answer> {
     let (client, mut stream) = Client::connect(name).ok()?;
@@ -33,24 +36,25 @@ pub fn ask(name: &str, command: &[String], timeout: Duration) -> Option<Answer> 
         ..Request::default()
     };
     client.ask(&request.encode()?).ok()?;
-    let deadline = Instant::now() + timeout;
+    let mut deadline = Instant::now() + timeout.min(TIMEOUT_MAX);
     let (mut output, mut is_late) = (Vec::new(), false);
     let mut decoder = Decoder::default();
     loop {
-        let left = match is_late {
-            false => deadline.saturating_duration_since(Instant::now()),
-            true => PATIENCE,
-        };
+        // However much it writes.
+        if Instant::now() >= deadline {
+            if is_late {
+                return Some(late(timeout));
+            }
+            is_late = true;
+            deadline = Instant::now() + PATIENCE;
+            let _ = client.say(CHANNEL, Message::Signal(signals::KILL));
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
         let left = left.max(Duration::from_millis(1));
         stream.set_read_timeout(Some(left)).ok()?;
         let frame = match next_frame(&mut stream, &mut decoder) {
             Ok(frame) => frame?,
-            Err(error) if !is_late && is_timeout(&error) => {
-                is_late = true;
-                let _ = client.say(CHANNEL, Message::Signal(signals::KILL));
-                continue;
-            }
-            Err(_) if is_late => return Some(late(timeout)),
+            Err(error) if is_timeout(&error) => continue,
             Err(_) => return None,
         };
         match frame.message {

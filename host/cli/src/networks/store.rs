@@ -130,7 +130,7 @@ pub fn users(name: &str) -> Vec<String> {
 }
 
 fn runtime_folder(name: &str) -> PathBuf {
-    state::runtime_folder("sietch-networks").join(name)
+    state::runtime_folder(state::NETWORKS).join(name)
 }
 
 /// Makes a folder for nobody else.
