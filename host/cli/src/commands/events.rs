@@ -2,6 +2,8 @@
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
@@ -38,14 +40,9 @@ pub fn events(flags: &EventsFlags) -> Result<u8, Failure> {
         .lines()
         .filter_map(read)
         .for_each(|event| show(&event));
-    let mut reader = None;
+    let mut follower = Follower::of(events::file());
     loop {
-        if reader.is_none() {
-            reader = File::open(events::file()).ok().map(BufReader::new);
-        }
-        for event in reader.iter_mut().flat_map(new_events) {
-            show(&event);
-        }
+        follower.new_events().iter().for_each(show);
         if until_ms.is_some_and(|until| events::now_ms() >= until) {
             return Ok(0);
         }
@@ -53,7 +50,47 @@ pub fn events(flags: &EventsFlags) -> Result<u8, Failure> {
     }
 }
 
-fn new_events(reader: &mut BufReader<File>) -> Vec<Event> {
+/// Reads a file as it grows, and goes over to the one that takes its place.
+struct Follower {
+    path: PathBuf,
+    reader: Option<BufReader<File>>,
+}
+
+impl Follower {
+    /// The file need not be there yet.
+    fn of(path: PathBuf) -> Self {
+        Self { path, reader: None }
+    }
+
+    /// What was written since the last call.
+    fn new_events(&mut self) -> Vec<Event> {
+        // Looked at first: nobody opens a file to write that no longer has its name.
+        let next = self.next_file();
+        let mut events: Vec<Event> = self.reader.iter_mut().flat_map(read_on).collect();
+        if let Some(file) = next {
+            let reader = self.reader.insert(BufReader::new(file));
+            events.extend(read_on(reader));
+        }
+        events
+    }
+
+    /// The file of that name, if it is another one than that which is read.
+    fn next_file(&self) -> Option<File> {
+        let identity = |file: &File| {
+            let file = file.metadata().ok()?;
+            Some((file.dev(), file.ino()))
+        };
+        let file = File::open(&self.path).ok()?;
+        let former = self
+            .reader
+            .as_ref()
+            .map(|reader| identity(reader.get_ref()));
+        (former != Some(identity(&file))).then_some(file)
+    }
+}
+
+/// The events that have come to that file since the last call.
+fn read_on(reader: &mut BufReader<File>) -> Vec<Event> {
     let mut events = Vec::new();
     let mut line = String::new();
     // Lines are written whole.
@@ -79,4 +116,44 @@ fn line(event: &Event) -> String {
         event.name,
         status.unwrap_or_default()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_takes_the_place_of_a_large_one_is_read_on() {
+        let path = std::env::temp_dir().join(format!("sietch-events-{}", std::process::id()));
+        let former = path.with_extension("1");
+        let add = |name: &str| {
+            let mut file = File::options()
+                .create(true)
+                .append(true)
+                .open(&path)
+                .unwrap();
+            let event = json!({"at_ms": 1, "name": name, "action": "start"});
+            writeln!(file, "{event}").unwrap();
+        };
+        let mut follower = Follower::of(path.clone());
+        let mut told = || {
+            let events = follower.new_events().into_iter();
+            events.map(|event| event.name).collect::<Vec<_>>()
+        };
+        assert!(told().is_empty());
+        add("a");
+        assert_eq!(told(), ["a"]);
+        add("b");
+        fs::rename(&path, &former).unwrap();
+        add("c");
+        assert_eq!(told(), ["b", "c"]);
+        add("d");
+        assert_eq!(told(), ["d"]);
+        fs::remove_file(&path).unwrap();
+        fs::remove_file(former).unwrap();
+    }
 }
