@@ -2,9 +2,11 @@
 //!
 //! The name of one that runs is that of the folder with its sockets, and programs in it may know it.
 
+use std::iter;
+
 use crate::events;
 use crate::failure::Failure;
-use crate::flags::RenameFlags;
+use crate::flags::{RenameFlags, RunFlags};
 use crate::state::{Folder, Settings};
 
 /// Runs the command.
@@ -19,16 +21,26 @@ pub fn rename(flags: &RenameFlags) -> Result<u8, Failure> {
     if Folder::of(new).settings().is_some() {
         return Err(Failure::NameTaken { name: new.clone() });
     }
-    let arguments = renamed(&settings.arguments, settings.command.len(), new);
-    folder.write_settings(&Settings {
+    let arguments = renamed(&settings.arguments, words_of_program(&settings), new);
+    // Where it does not move, nothing of it has changed.
+    folder.rename(new)?;
+    Folder::of(new).write_settings(&Settings {
         name: new.clone(),
         arguments,
         ..settings
     })?;
-    folder.rename(new)?;
     events::note(new, "rename", None);
     println!("{new}");
     Ok(0)
+}
+
+/// How many words of its line are the program's: none if it went on from a snapshot, whose program it has.
+fn words_of_program(settings: &Settings) -> usize {
+    let line = iter::once("sietch").chain(settings.arguments.iter().map(String::as_str));
+    match RunFlags::of_line(line) {
+        Ok(flags) => flags.program.command().len(),
+        Err(_) => settings.command.len(),
+    }
 }
 
 /// The line of `sietch run` with another `--name`; its last `of_program` words are the program's.
@@ -60,5 +72,9 @@ mod tests {
         assert_eq!(told("run -d a --name x", 3), "run --name=new -d a --name x");
         assert_eq!(told("run --name old -d a", 1), "run --name=new -d a");
         assert_eq!(told("run --name=old a b", 2), "run --name=new a b");
+        assert_eq!(
+            told("run --from warm -d --name old", 0),
+            "run --name=new --from warm -d"
+        );
     }
 }
