@@ -1,8 +1,9 @@
 //! Snapshots of machines: what is kept, and where.
 //!
 //! A folder for each in the user's data folder: what QEMU needs (`qemu::snapshot`), and [`Saved`]. It is made beside its place
-//! and renamed into it, so a snapshot is there as a whole or not at all. One of the same name is replaced; machines that
-//! came of the old one keep its memory, which they have open.
+//! and renamed into it, so a snapshot is there as a whole or not at all. One of the same name changes places with it, and goes
+//! then; machines that came of the old one keep its memory, which they have open. What a process that was killed left beside goes
+//! when the next snapshot is made.
 
 use std::env;
 use std::fs::{self, DirBuilder};
@@ -10,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use qemu::{Forward, Machine, Origin};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
@@ -18,6 +20,8 @@ use crate::stdio::StdFile;
 
 /// How a folder's name begins that is in the making, or on its way out; the number of whose it is follows.
 const DRAFT: &str = ".new-";
+/// What stands between in the name of one on its way out.
+const OLD: &str = "old-";
 const SAVED: &str = "snapshot.json";
 
 /// What is known of a machine, beside its memory and devices.
@@ -49,6 +53,13 @@ fn base() -> Result<PathBuf, Failure> {
     data.or_else(|| Some(home()?.join(".local/share")))
         .map(|data| data.join("sietch/snapshots"))
         .ok_or(Failure::NoVolumeFolder)
+}
+
+/// The process that makes or removes a snapshot in a folder of this name.
+fn maker(folder_name: &str) -> Option<u32> {
+    let rest = folder_name.strip_prefix(DRAFT)?;
+    let rest = rest.strip_prefix(OLD).unwrap_or(rest);
+    rest.split_once('-')?.0.parse().ok()
 }
 
 /// All that are there, by name.
@@ -120,8 +131,7 @@ impl Snapshot {
         write: impl FnOnce(&Path) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let draft = self.beside("");
-        // What another process of this number left.
-        let _ = fs::remove_dir_all(&draft);
+        self.sweep();
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -139,15 +149,33 @@ impl Snapshot {
     }
 
     fn replace(&self, draft: &Path) -> Result<(), Failure> {
-        // There may be none.
+        if renameat_with(CWD, draft, CWD, &self.folder, RenameFlags::EXCHANGE).is_ok() {
+            // What is left of the old one is swept later.
+            let _ = fs::remove_dir_all(draft);
+            return Ok(());
+        }
+        // There is no old one, or the file system cannot exchange.
         let _ = self.remove();
         fs::rename(draft, &self.folder).map_err(Failure::file(&self.folder))
+    }
+
+    /// Removes what processes left beside it that have ended, or had the number of this one.
+    fn sweep(&self) {
+        let base = self.folder.parent();
+        let listing = base.and_then(|base| fs::read_dir(base).ok());
+        for entry in listing.into_iter().flatten().flatten() {
+            let maker = entry.file_name().to_str().and_then(maker);
+            let is_there = |pid: u32| Path::new("/proc").join(pid.to_string()).exists();
+            if maker.is_some_and(|pid| pid == std::process::id() || !is_there(pid)) {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
     }
 
     /// Removes it.
     pub fn remove(&self) -> Result<(), Failure> {
         let name = self.name.clone();
-        let left = self.beside("old-");
+        let left = self.beside(OLD);
         fs::rename(&self.folder, &left).map_err(|_| Failure::NoSuchSnapshot { name })?;
         fs::remove_dir_all(&left).map_err(Failure::file(left))
     }
@@ -163,5 +191,72 @@ impl Snapshot {
         let listing = fs::read_dir(&self.folder).into_iter().flatten().flatten();
         let files = listing.filter_map(|entry| entry.metadata().ok());
         files.map(|file| file.blocks() * UNIT_BYTES).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As high no number of a process is.
+    const NOBODY: u32 = 1 << 30;
+
+    /// A snapshot in a folder for one test, and that folder.
+    fn scene(name: &str) -> (Snapshot, PathBuf) {
+        let base = env::temp_dir().join(format!("sietch-{name}-{}", std::process::id()));
+        fs::create_dir_all(&base).unwrap();
+        let snapshot = Snapshot {
+            name: "warm".into(),
+            folder: base.join("warm"),
+        };
+        (snapshot, base)
+    }
+
+    fn folder(path: PathBuf, text: &str) -> PathBuf {
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("memory"), text).unwrap();
+        path
+    }
+
+    fn names(base: &Path) -> Vec<String> {
+        let listing = fs::read_dir(base).unwrap();
+        let mut names: Vec<String> = listing
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn what_a_killed_process_left_is_swept_and_nothing_else() {
+        let (snapshot, base) = scene("swept");
+        // The first process is always there.
+        for kept in ["warm", ".new-1-warm", ".new-old-1-a-b"] {
+            folder(base.join(kept), "");
+        }
+        for left in [
+            format!(".new-{NOBODY}-warm"),
+            format!(".new-{OLD}{NOBODY}-a-b"),
+        ] {
+            folder(base.join(left), "");
+        }
+        snapshot.sweep();
+        let left = names(&base);
+        fs::remove_dir_all(base).unwrap();
+        assert_eq!(left, [".new-1-warm", ".new-old-1-a-b", "warm"]);
+    }
+
+    #[test]
+    fn a_snapshot_takes_the_place_of_another_of_its_name() {
+        let (snapshot, base) = scene("replaced");
+        for text in ["first", "second"] {
+            let draft = folder(snapshot.beside(""), text);
+            snapshot.replace(&draft).unwrap();
+            let found = fs::read_to_string(snapshot.folder.join("memory"));
+            assert_eq!(found.unwrap(), text);
+        }
+        let left = names(&base);
+        fs::remove_dir_all(base).unwrap();
+        assert_eq!(left, ["warm"]);
     }
 }
