@@ -183,6 +183,14 @@ pub enum Failure {
     /// A flag of docker's that we do not have.
     #[error("{0}")]
     RefusedFlag(String),
+    /// A flag beside `--from` that would do nothing.
+    #[error(
+        "A machine that goes on from a snapshot has its program and devices already, so --from takes no {flag}: leave one of them out."
+    )]
+    NotWithFrom {
+        /// The flag.
+        flag: String,
+    },
     /// `--restart` without `-d`.
     #[error("--restart is for machines in the background: add -d.")]
     RestartInForeground,

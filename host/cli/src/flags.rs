@@ -12,6 +12,7 @@ mod compose;
 mod disk;
 mod environment;
 mod exec;
+pub mod from;
 mod habits;
 mod health;
 mod ip;
@@ -222,17 +223,7 @@ pub struct RunFlags {
     #[arg(short = 'd', long)]
     pub detach: bool,
     /// Go on from a snapshot (`sietch snapshot`), whose program, memory and devices the machine has
-    #[arg(
-        long,
-        value_name = "SNAPSHOT",
-        value_parser = parse_name,
-        conflicts_with_all = [
-            "command", "memory", "cpus", "nodes", "iommu", "bypass", "log", "volume", "disk",
-            "entrypoint", "accel", "machine", "net", "mac_address", "nic", "kernel_option",
-            "env", "folder", "user", "add", "ip", "ip6", "strace", "clumsy", "dry_run",
-            "own_root",
-        ]
-    )]
+    #[arg(long, value_name = "SNAPSHOT", value_parser = parse_name)]
     pub from: Option<String>,
     /// Keep nothing of the machine when it has ended, not even its log
     #[arg(long)]

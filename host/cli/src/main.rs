@@ -9,7 +9,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use cli::commands;
 use cli::defaults;
 use cli::failure::Failure;
-use cli::flags::{Cli, Command, refused};
+use cli::flags::{Cli, Command, from, refused};
+use cli::state;
 
 fn main() -> ExitCode {
     let grammar = match defaults::command() {
@@ -18,12 +19,13 @@ fn main() -> ExitCode {
     };
     let parsed = grammar
         .try_get_matches()
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let command = match parsed {
-        Ok(line) => line.command,
+        .and_then(|matches| Ok((Cli::from_arg_matches(&matches)?.command, matches)));
+    let (command, matches) = match parsed {
+        Ok(parsed) => parsed,
         Err(error) => return unparsed(&error),
     };
-    if let Err(failure) = state::claim_folders() {
+    let ready = from::check(&matches).and_then(|()| state::claim_folders());
+    if let Err(failure) = ready {
         return failed(&failure);
     }
     let result = match command {
