@@ -264,27 +264,43 @@ impl Folder {
             .filter(|settings| is_qemu(settings.qemu_pid))
     }
 
-    /// The machine of this process has ended with that status.
-    pub fn note_end(&self, status: u8) -> Result<(), Failure> {
+    /// The machine of this process has ended with that status, and is about to be started again or not. One write says
+    /// both: whoever reads the first alone would take the folder for a machine of their own.
+    pub fn note_end(&self, status: u8, is_restarting: bool) -> Result<(), Failure> {
         let at_s = now_s();
         let ended = Some(Ended { status, at_s });
-        // The next machine of that name may have the folder already.
-        let settings = self.settings();
-        match settings.filter(|settings| settings.session_pid == std::process::id()) {
-            Some(settings) => self.write_settings(&Settings { ended, ..settings }),
+        self.change_own(|settings| Settings {
+            ended,
+            is_restarting,
+            ..settings
+        })
+    }
+
+    /// The machine of this process, which has ended, is not to be started again after all.
+    pub fn note_no_restart(&self) -> Result<(), Failure> {
+        self.change_own(|settings| Settings {
+            is_restarting: false,
+            ..settings
+        })
+    }
+
+    /// Changes the settings of this process' machine; the next one of that name may have the folder already.
+    fn change_own(&self, change: impl FnOnce(Settings) -> Settings) -> Result<(), Failure> {
+        match self.own_settings() {
+            Some(settings) => self.write_settings(&change(settings)),
             None => Ok(()),
         }
     }
 
-    /// The machine of this process is, or is not any more, about to be started again.
-    pub fn note_restart(&self, is_restarting: bool) -> Result<(), Failure> {
-        match self.settings() {
-            Some(settings) => self.write_settings(&Settings {
-                is_restarting,
-                ..settings
-            }),
-            None => Ok(()),
-        }
+    /// Whether the next machine of that name has it, and not that of this process any more.
+    pub fn is_of_another(&self) -> bool {
+        self.own_settings().is_none() && self.0.exists()
+    }
+
+    /// The machine's settings, if this process keeps it.
+    pub fn own_settings(&self) -> Option<Settings> {
+        let settings = self.settings();
+        settings.filter(|settings| settings.session_pid == std::process::id())
     }
 
     /// Somebody wants the machine to end, and not to be started again.
@@ -293,17 +309,27 @@ impl Folder {
         fs::write(&path, "").map_err(Failure::file(path))
     }
 
-    /// Whether somebody does, or has removed it already.
+    /// Whether somebody does, as to the machine of this process, or has removed it already, or has its folder.
     pub fn is_wished_to_stop(&self) -> bool {
-        self.0.join(STOP).exists() || !self.0.exists()
+        self.0.join(STOP).exists() || self.own_settings().is_none()
     }
 
     /// Waits until the session of a machine that has ended, or is about to, has said how; not for ever, as it may have
     /// output that nobody reads.
     pub fn wait_for_session(&self) {
+        self.wait_while_served(|_| ());
+    }
+
+    /// Kills the machine, also one that is started again just now, and waits for its session in the same way.
+    pub fn kill_and_wait_for_session(&self) {
+        self.wait_while_served(kill);
+    }
+
+    fn wait_while_served(&self, act: impl Fn(&Settings)) {
         let deadline = Instant::now() + SESSION_PATIENCE;
-        let is_served = || self.settings().is_some_and(|settings| settings.is_served());
-        while is_served() && Instant::now() < deadline {
+        let served = || self.settings().filter(Settings::is_served);
+        while let Some(settings) = served().filter(|_| Instant::now() < deadline) {
+            act(&settings);
             thread::sleep(POLL);
         }
     }

@@ -3,7 +3,10 @@
 //! The process in the background that keeps the machine becomes a fresh one of the same number (exec), so
 //! that there is one way to start a machine, and nothing of the former one is left in it. Between two starts it waits as
 //! docker does: 100 ms, then twice as long each time, at most a minute; who ran for ten seconds begins anew. Who stops
-//! the machine meanwhile ends the wait.
+//! the machine meanwhile ends the wait. A start that fails is an end like others, at once.
+//!
+//! Whether there is a next turn is known before the end is noted, and noted with it: a machine that waits for it holds
+//! its name, and nobody takes it for one that has ended.
 
 use std::env;
 use std::os::unix::process::CommandExt;
@@ -48,7 +51,7 @@ impl Turn {
         })
     }
 
-    fn next(self, ran: Duration) -> Self {
+    fn after(self, ran: Duration) -> Self {
         let waited = match self.waited {
             _ if ran >= LONG_ENOUGH => FIRST,
             Duration::ZERO => FIRST,
@@ -60,34 +63,35 @@ impl Turn {
         }
     }
 
-    /// Starts the machine of this process again, if `policy` wants it after that end; comes back if it does not, or if
-    /// somebody stops the machine meanwhile.
-    ///
-    /// Errors: this program cannot be executed any more.
-    pub fn again(
+    /// The next one, if `policy` wants it after that end, and nobody has stopped the machine.
+    pub fn next(
         self,
         policy: RestartPolicy,
         folder: &Folder,
         status: u8,
         ran: Duration,
-    ) -> Result<(), Failure> {
-        if !policy.wants(status, self.restarts) || folder.is_wished_to_stop() {
-            return Ok(());
-        }
-        let next = self.next(ran);
-        folder.note_restart(true)?;
-        if is_stopped_within(next.waited, folder)? {
-            return folder.note_restart(false);
+    ) -> Option<Self> {
+        let is_next = policy.wants(status, self.restarts) && !folder.is_wished_to_stop();
+        is_next.then(|| self.after(ran))
+    }
+
+    /// Waits, and starts the machine of this process again, whose end is noted with that; comes back if somebody stops
+    /// it meanwhile.
+    ///
+    /// Errors: this program cannot be executed any more.
+    pub fn begin(self, folder: &Folder) -> Result<(), Failure> {
+        if is_stopped_within(self.waited, folder)? {
+            return folder.note_no_restart();
         }
         let this = env::current_exe().map_err(Failure::file("sietch"))?;
         let error = Command::new(this)
             .args(env::args_os().skip(1))
             .env(
                 TURN,
-                format!("{}:{}", next.restarts, next.waited.as_millis()),
+                format!("{}:{}", self.restarts, self.waited.as_millis()),
             )
             .exec();
-        folder.note_restart(false)?;
+        folder.note_no_restart()?;
         Err(Failure::Lost(error))
     }
 }
@@ -115,14 +119,14 @@ mod tests {
     #[test]
     fn the_wait_doubles_up_to_a_minute_and_begins_anew_after_a_long_run() {
         let short = Duration::from_secs(1);
-        let mut turn = Turn::default().next(short);
+        let mut turn = Turn::default().after(short);
         assert_eq!((turn.restarts, turn.waited), (1, FIRST));
-        turn = turn.next(short);
+        turn = turn.after(short);
         assert_eq!((turn.restarts, turn.waited), (2, FIRST * 2));
         for _ in 0..40 {
-            turn = turn.next(short);
+            turn = turn.after(short);
         }
         assert_eq!(turn.waited, LONGEST);
-        assert_eq!(turn.next(LONG_ENOUGH).waited, FIRST);
+        assert_eq!(turn.after(LONG_ENOUGH).waited, FIRST);
     }
 }

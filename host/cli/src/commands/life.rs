@@ -40,15 +40,24 @@ pub fn write_numbers(flags: &LifeFlags, name: &str, qemu: u32) -> Result<(), Fai
     Ok(())
 }
 
-/// What tells of processes goes with them.
+/// What tells of processes goes with them, but for the files that another machine has written meanwhile.
 pub fn remove_numbers(flags: &LifeFlags) {
-    for path in [&flags.pidfile, &flags.conmon_pidfile]
-        .into_iter()
-        .flatten()
-    {
-        // It may be gone, which is as good.
-        let _ = fs::remove_file(path);
+    let files = [&flags.pidfile, &flags.conmon_pidfile];
+    for path in files.into_iter().flatten() {
+        if !tells_of_another(path) {
+            // It may be gone, which is as good.
+            let _ = fs::remove_file(path);
+        }
     }
+}
+
+/// Whether the file has the number of a process that is there, and not this one.
+fn tells_of_another(path: &Path) -> bool {
+    let number = fs::read_to_string(path).ok();
+    let number = number.and_then(|text| text.trim().parse::<u32>().ok());
+    number.is_some_and(|number| {
+        number != std::process::id() && Path::new("/proc").join(number.to_string()).exists()
+    })
 }
 
 /// Another machine's file is not written over; one with this name in it is this machine's, which was started again.

@@ -3,7 +3,7 @@
 use crate::events;
 use crate::failure::Failure;
 use crate::flags::RmFlags;
-use crate::state::{Folder, kill};
+use crate::state::Folder;
 
 /// Runs the command.
 pub fn rm(flags: &RmFlags) -> Result<u8, Failure> {
@@ -25,8 +25,7 @@ pub(super) fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
             return Err(Failure::StillRuns { name: name.into() });
         }
         folder.note_wish_to_stop()?;
-        kill(&settings);
-        folder.wait_for_session();
+        folder.kill_and_wait_for_session();
     }
     folder.remove()
 }

@@ -14,7 +14,7 @@ use qemu::{Accel, Acceleration, Forwarder, Machine, Net, Protocol, Qemu};
 use super::{background, life, rm};
 use crate::events;
 use crate::failure::Failure;
-use crate::flags::{AccelFlag, Mount, NetFlag, Publish, RestartPolicy, RunFlags};
+use crate::flags::{AccelFlag, Mount, NetFlag, OnUnhealthy, Publish, RestartPolicy, RunFlags};
 use crate::health::{self, Check};
 use crate::kernel_file;
 use crate::machine_plan::{self, GuestConfig, Plan};
@@ -33,6 +33,39 @@ use crate::volumes::{self, Attached};
 
 /// Runs the command.
 pub fn run(flags: &RunFlags) -> Result<u8, Failure> {
+    let turn = Turn::of_this_process();
+    match background::name() {
+        Some(name) if turn.restarts > 0 => run_again(flags, turn, &name),
+        _ => run_once(flags),
+    }
+}
+
+/// Starts a machine that has ended once more. That it does not start is an end, too, after which its policy decides.
+fn run_again(flags: &RunFlags, turn: Turn, name: &str) -> Result<u8, Failure> {
+    let folder = Folder::of(name);
+    if folder.is_wished_to_stop() {
+        folder.note_no_restart()?;
+        life::remove_numbers(&flags.life);
+        return Ok(0);
+    }
+    let image = folder.own_settings().and_then(|settings| settings.image);
+    let failure = match run_once(flags) {
+        Err(failure) => failure,
+        ended => return ended,
+    };
+    eprintln!("sietch: {failure}");
+    let status = failure.status();
+    let next = turn.next(flags.life.restart, &folder, status, Duration::ZERO);
+    folder.note_end(status, next.is_some())?;
+    events::note(name, "die", Some(status));
+    if let Some(next) = next {
+        next.begin(&folder)?;
+    }
+    clear_up(flags, &folder, image.as_deref())?;
+    Ok(status)
+}
+
+fn run_once(flags: &RunFlags) -> Result<u8, Failure> {
     let detached = background::name();
     if flags.detach && detached.is_none() && !flags.dry_run {
         return detach(flags);
@@ -79,10 +112,6 @@ fn serve(
         Some(name) => (name.clone(), Folder::of(name)),
         None => take(flags, name, &plan.name)?,
     };
-    if turn.restarts > 0 && folder.is_wished_to_stop() {
-        folder.note_restart(false)?;
-        return Ok(0);
-    }
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
     around.add_to(&mut machine);
@@ -118,10 +147,6 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
         Some(name) => (name.clone(), Folder::of(name)),
         None => take(flags, flags.name.as_deref(), snapshot.name())?,
     };
-    if turn.restarts > 0 && folder.is_wished_to_stop() {
-        folder.note_restart(false)?;
-        return Ok(0);
-    }
     let forwards = flags.publish.iter().map(|publish| publish.0).collect();
     let machine = snapshot.machine(&saved, forwards, folder.path())?;
     let mut labels = saved.settings.labels.clone();
@@ -181,6 +206,10 @@ impl Started<'_> {
             ..self.settings.clone()
         };
         folder.write_settings(&settings)?;
+        if folder.is_wished_to_stop() {
+            // Whoever stopped it while it was started again found nobody to ask.
+            session.ender().end(OnUnhealthy::Stop);
+        }
         events::note(name, "start", None);
         if let Some(check) = self.check {
             let ender = session.ender();
@@ -191,19 +220,23 @@ impl Started<'_> {
         let served = session.serve(&stop_rules(flags, &settings))?;
         drop(raw);
         let status = served.report.status();
-        folder.note_end(status)?;
+        let next = turn.next(flags.life.restart, folder, status, start.elapsed());
+        let next = next.filter(|_| !served.was_asked);
+        folder.note_end(status, next.is_some())?;
         events::note(name, "die", Some(status));
         if let Some(recorder) = recorder {
             recorder.finish();
         }
-        // One that goes on from a snapshot has none.
-        let _ = fs::remove_file(&machine.initrd);
-        tell(self.qemu, &served, self.title, machine)?;
-        if !served.was_asked {
-            // What it holds, volumes' locks too, goes with this process.
-            turn.again(flags.life.restart, folder, status, start.elapsed())?;
+        if !folder.is_of_another() {
+            // One that goes on from a snapshot has none.
+            let _ = fs::remove_file(&machine.initrd);
         }
-        clear_up(flags, folder, &settings)?;
+        tell(self.qemu, &served, self.title, machine);
+        if let Some(next) = next {
+            // What it holds, volumes' locks too, goes with this process.
+            next.begin(folder)?;
+        }
+        clear_up(flags, folder, settings.image.as_deref())?;
         Ok(status)
     }
 }
@@ -227,10 +260,13 @@ fn hint(flags: &RunFlags, around: &GuestConfig, plan: &Plan) {
 }
 
 /// Says how the machine ended.
-fn tell(qemu: &Qemu, served: &Served, program: &str, machine: &Machine) -> Result<(), Failure> {
+fn tell(qemu: &Qemu, served: &Served, program: &str, machine: &Machine) {
     if let qemu::report::Ending::Lost { .. } = served.report.ending {
-        // One that is too old knows devices less.
-        qemu.major()?;
+        if let Err(is_too_old) = qemu.major() {
+            // It knows devices less.
+            eprintln!("sietch: {is_too_old}");
+            return;
+        }
         served
             .complaints
             .lines()
@@ -239,16 +275,18 @@ fn tell(qemu: &Qemu, served: &Served, program: &str, machine: &Machine) -> Resul
     for sentence in served.report.sentences(program, &machine.kernel) {
         eprintln!("sietch: {sentence}");
     }
-    Ok(())
 }
 
-/// Removes what is not to be kept of a machine that has ended.
-fn clear_up(flags: &RunFlags, folder: &Folder, settings: &Settings) -> Result<(), Failure> {
-    if flags.rm {
+/// Removes what is not to be kept of a machine that has ended; nothing of the next one of its name, which may be there.
+fn clear_up(flags: &RunFlags, folder: &Folder, image: Option<&str>) -> Result<(), Failure> {
+    life::remove_numbers(&flags.life);
+    if folder.is_of_another() {
+        return Ok(());
+    }
+    if flags.rm && folder.path().exists() {
         folder.remove()?;
     }
-    life::remove_numbers(&flags.life);
-    if let Some(image) = settings.image.as_ref().filter(|_| flags.rmi) {
+    if let Some(image) = image.filter(|_| flags.rmi) {
         remove_image(image);
     }
     Ok(())
