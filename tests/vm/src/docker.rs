@@ -28,6 +28,10 @@ pub const TESTS: &[Test] = &[
         "of a machine whose keeper or QEMU is killed no process is left",
         nothing_left,
     ),
+    (
+        "a machine that is always started again is stopped, restarted and removed while it runs and while it waits",
+        always_again,
+    ),
 ];
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -242,4 +246,62 @@ fn nothing_left(setup: &Setup) -> Result<(), String> {
         numbers.iter().for_each(|path| _ = fs::remove_file(path));
     }
     Ok(())
+}
+
+/// What each machine of a policy does: nothing until it is asked to end, or end at once.
+const ENDS: [(&str, &str); 2] = [
+    ("running", "trap 'exit 0' TERM; while :; do sleep 1; done"),
+    ("restarting", "exit 3"),
+];
+
+fn always_again(setup: &Setup) -> Result<(), String> {
+    for (state, script) in ENDS {
+        // Of this process: keepers of all runs on this host are looked through.
+        let name = format!("{state}-{}", std::process::id());
+        start(setup, &["--name", &name, "--restart", "always"], script)?;
+        for ended_before in [false, true] {
+            wait_for_state(&name, state)?;
+            if ended_before {
+                expect(&["stop", &name], &name)?;
+                wait_for_state(&name, "exited")?;
+                wait_for_keepers(&name, 0)?;
+            }
+            expect(&["restart", &name], &name)?;
+            // The former keeper goes: it does not start a second machine of this name.
+            wait_for_keepers(&name, 1)?;
+        }
+        wait_for_state(&name, state)?;
+        expect(&["rm", "-f", &name], &name)?;
+        wait_for_keepers(&name, 0)?;
+        said(sietch().args(["inspect", &name]), 125)?;
+    }
+    Ok(())
+}
+
+fn wait_for_state(name: &str, state: &str) -> Result<(), String> {
+    let inspect = ["inspect", "-f", "{{.State.Status}}", name];
+    wait_until(&format!("{name} to be {state}"), || {
+        Ok(said(sietch().args(inspect), 0)?.trim() == state)
+    })
+}
+
+fn wait_for_keepers(name: &str, count: usize) -> Result<(), String> {
+    wait_until(&format!("{count} keepers of {name}"), || {
+        Ok(keepers(name)? == count)
+    })
+}
+
+/// How many processes keep a machine of this name.
+fn keepers(name: &str) -> Result<usize, String> {
+    let wanted = format!("SIETCH_DETACHED={name}");
+    let is_keeper = |process: &Path| {
+        // QEMU has the variable from its keeper. One that has just ended has no files.
+        let is_sietch = fs::read(process.join("comm")).is_ok_and(|comm| comm == b"sietch\n");
+        let variables = fs::read(process.join("environ")).unwrap_or_default();
+        let mut variables = variables.split(|byte| *byte == 0);
+        is_sietch && variables.any(|variable| variable == wanted.as_bytes())
+    };
+    let processes = fs::read_dir("/proc").map_err(|error| error.to_string())?;
+    let keepers = processes.flatten().filter(|entry| is_keeper(&entry.path()));
+    Ok(keepers.count())
 }
