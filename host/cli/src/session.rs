@@ -33,7 +33,7 @@ use signal_hook::iterator::Signals;
 use crate::agent::client::Client;
 use crate::agent::{hub, renewal};
 use crate::failure::Failure;
-use crate::flags::OnUnhealthy;
+use crate::flags::{OnUnhealthy, Span};
 use crate::log::Log;
 use crate::room;
 use crate::stdio::{self, Console, StdFile, Stdio};
@@ -303,11 +303,11 @@ impl Session {
                 Event::Ended => break,
                 Event::Terminate if deadline.is_none() => {
                     was_asked = true;
-                    deadline = Some(Instant::now() + stop.patience);
+                    deadline = Some(deadline_after(stop.patience));
                     is_killed = !self.ask_to_end(stop);
                 }
                 Event::Renew { by_force } => {
-                    deadline = Some(Instant::now() + stop.patience);
+                    deadline = Some(deadline_after(stop.patience));
                     is_killed = by_force || !self.ask_to_end(stop);
                 }
                 Event::Kill | Event::Terminate => (is_killed, was_asked) = (true, true),
@@ -360,6 +360,11 @@ impl Session {
             Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Event::Kill,
         }
     }
+}
+
+/// So long from now; a user may give any number of seconds.
+pub(crate) fn deadline_after(patience: Duration) -> Instant {
+    Instant::now() + patience.min(Span::LONGEST)
 }
 
 /// Copies the serial port out. The log goes on when nobody reads our output any more.

@@ -12,6 +12,7 @@ use crate::agent::client::Client;
 use crate::events;
 use crate::failure::Failure;
 use crate::flags::StopFlags;
+use crate::session::deadline_after;
 use crate::state::{Folder, Settings, kill};
 
 const POLL: Duration = Duration::from_millis(20);
@@ -38,7 +39,7 @@ pub(super) fn stop_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> 
         false if settings.is_restarting => Duration::from_secs(1),
         false => Duration::ZERO,
     };
-    let deadline = Instant::now() + patience;
+    let deadline = deadline_after(patience);
     while folder
         .settings()
         .is_some_and(|settings| settings.is_served())

@@ -74,6 +74,11 @@ pub enum OnUnhealthy {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span(pub Duration);
 
+impl Span {
+    /// None is longer, so that a clock's time and a span always have a sum.
+    pub const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+}
+
 impl FromStr for Span {
     type Err = &'static str;
 
@@ -102,6 +107,7 @@ impl FromStr for Span {
         }
         match text.is_empty() {
             true => Err(FORM),
+            false if whole > Self::LONGEST => Err("give a time that is shorter than a century"),
             false => Ok(Self(whole)),
         }
     }
@@ -118,7 +124,9 @@ mod tests {
         assert_eq!(ms("1m30s"), Ok(90_000));
         assert_eq!(ms("1.5s"), Ok(1500));
         assert_eq!(ms("500ms"), Ok(500));
-        for wrong in ["", "30", "s", "1x", "1.2.3s", "-1s", "1e99h"] {
+        let long = "18000000000000000000s";
+        let longer = [long, long].concat();
+        for wrong in ["", "30", "s", "1x", "1.2.3s", "-1s", "1e99h", long, &longer] {
             assert!(ms(wrong).is_err(), "{wrong}");
         }
     }
