@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::parse_name;
+use super::{NetFlag, parse_name};
 
 /// What a machine is called on its network.
 #[derive(Clone, Debug, Default, Args)]
@@ -43,8 +43,23 @@ pub struct NetworkCreateFlags {
     #[arg(long)]
     pub ipv6: bool,
     /// Its name
-    #[arg(value_parser = parse_name)]
+    #[arg(value_parser = NetworkCreateFlags::parse_name)]
     pub name: String,
+}
+
+impl NetworkCreateFlags {
+    /// A name that `--network` takes for that of a network: `none` and its kin mean something else there.
+    ///
+    /// Errors: words.
+    pub fn parse_name(text: &str) -> Result<String, String> {
+        let name = parse_name(text)?;
+        match text.parse() {
+            Ok(NetFlag::Network(_)) => Ok(name),
+            _ => Err(format!(
+                "--network {name} means something else: give another name"
+            )),
+        }
+    }
 }
 
 /// `sietch network rm` and `inspect`.
@@ -82,5 +97,28 @@ impl FromStr for Subnet {
         let prefix_len = prefix_len.parse().map_err(|_| FORM)?;
         switch::Network::check_subnet(first, prefix_len)?;
         Ok(Self { first, prefix_len })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_network_has_no_name_that_means_something_else() {
+        let name = NetworkCreateFlags::parse_name;
+        assert_eq!(name("front-1"), Ok("front-1".into()));
+        for wrong in [
+            "",
+            "none",
+            "user",
+            "host",
+            "bridge",
+            "tap=eth0",
+            "dgram=/a,/b",
+            "a/b",
+        ] {
+            assert!(name(wrong).is_err(), "{wrong}");
+        }
     }
 }
