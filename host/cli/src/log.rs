@@ -81,6 +81,42 @@ impl Times {
     }
 }
 
+/// As much of a log is read at once.
+pub const PIECE_BYTES: usize = 64 * 1024;
+
+/// The lines of a log that is read piece by piece; one that is longer than [`PIECE_BYTES`] comes in parts.
+#[derive(Clone, Debug, Default)]
+pub struct Lines {
+    /// One that has not ended.
+    begun: Vec<u8>,
+}
+
+impl Lines {
+    /// Takes the next piece, and calls `each` for each line, with its end, or part of one.
+    pub fn add(&mut self, piece: &[u8], mut each: impl FnMut(&[u8])) {
+        for line in piece.split_inclusive(|byte| *byte == b'\n') {
+            for part in line.chunks(PIECE_BYTES) {
+                let is_too_long = self.begun.len() + part.len() > PIECE_BYTES;
+                if is_too_long {
+                    self.end(&mut each);
+                }
+                self.begun.extend_from_slice(part);
+            }
+            if line.ends_with(b"\n") {
+                self.end(&mut each);
+            }
+        }
+    }
+
+    /// What has not ended is a line now.
+    pub fn end(&mut self, mut each: impl FnMut(&[u8])) {
+        if !self.begun.is_empty() {
+            each(&self.begun);
+            self.begun.clear();
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +129,22 @@ mod tests {
             (Some(100), Some(100), Some(200))
         );
         assert_eq!(Times::default().at(5), None);
+    }
+
+    #[test]
+    fn lines_come_whole_however_they_are_read_and_none_is_longer_than_a_piece() {
+        let (mut lines, mut seen) = (Lines::default(), Vec::new());
+        for piece in ["one\ntw", "o", "\n", "three"] {
+            lines.add(piece.as_bytes(), |line| seen.push(line.to_vec()));
+        }
+        assert_eq!(seen, [&b"one\n"[..], b"two\n"]);
+        lines.add(&vec![b'x'; 3 * PIECE_BYTES], |line| {
+            seen.push(line.to_vec())
+        });
+        lines.end(|line| seen.push(line.to_vec()));
+        assert!(seen.iter().all(|line| line.len() <= PIECE_BYTES));
+        let whole = ["one\ntwo\nthree", &long].concat();
+        assert!(seen.concat() == whole.as_bytes());
     }
 
     #[test]

@@ -10,7 +10,7 @@ use std::time::Duration;
 use crate::events::now_ms;
 use crate::failure::Failure;
 use crate::flags::{LogsFlags, timestamp};
-use crate::log::Times;
+use crate::log::{PIECE_BYTES, Times};
 use crate::state::Folder;
 
 const POLL: Duration = Duration::from_millis(100);
@@ -46,9 +46,11 @@ pub fn logs(flags: &LogsFlags) -> Result<u8, Failure> {
 struct Shown<'a> {
     reader: BufReader<File>,
     path: &'a Path,
-    /// The line that has not ended yet, and where it began.
+    /// The line that has not ended yet, or the next part of one that is longer than [`PIECE_BYTES`], and where it began.
     line: Vec<u8>,
     at: u64,
+    /// Whether it goes on with a line whose first part was shown.
+    is_part: bool,
     since_ms: u64,
     until_ms: u64,
     has_times: bool,
@@ -63,6 +65,7 @@ impl<'a> Shown<'a> {
             reader: BufReader::new(log),
             path,
             line: Vec::new(),
+            is_part: false,
             since_ms: flags.since.map_or(0, |since| since.at_ms(now)),
             until_ms: flags.until.map_or(u64::MAX, |until| until.at_ms(now)),
             has_times: flags.timestamps,
@@ -78,42 +81,63 @@ impl<'a> Shown<'a> {
             return stdout.flush();
         }
         let times = Times::read(self.path);
-        while self.reader.read_until(b'\n', &mut self.line)? > 0 {
-            if !self.line.ends_with(b"\n") && !is_last {
-                break;
+        loop {
+            self.read_line()?;
+            let has_end = self.line.ends_with(b"\n");
+            let is_whole = has_end || self.line.len() == PIECE_BYTES;
+            if self.line.is_empty() || !is_whole && !is_last {
+                return stdout.flush();
             }
             let ms = times.at(self.at).unwrap_or(0);
             self.at += self.line.len() as u64;
             if (self.since_ms..=self.until_ms).contains(&ms) {
-                if self.has_times {
+                if self.has_times && !self.is_part {
                     write!(stdout, "{} ", timestamp(ms))?;
                 }
                 stdout.write_all(&self.line)?;
             }
+            self.is_part = !has_end;
             self.line.clear();
         }
-        stdout.flush()
+    }
+
+    /// Goes on with a line until its end, or until it is long.
+    fn read_line(&mut self) -> io::Result<()> {
+        let left = PIECE_BYTES.saturating_sub(self.line.len());
+        let mut rest = self.reader.by_ref().take(left as u64);
+        rest.read_until(b'\n', &mut self.line).map(drop)
     }
 }
 
 /// Where the last `count` lines of a file begin.
-fn start_of_last(file: &mut (impl Read + Seek), count: usize) -> io::Result<u64> {
-    let mut starts = VecDeque::new();
+fn start_of_last(file: &mut impl Read, count: usize) -> io::Result<u64> {
+    // The last one may be empty, and none then.
+    let mut starts = VecDeque::from([0]);
     let mut at = 0;
-    let mut reader = BufReader::new(file);
-    let mut line = Vec::new();
+    let mut piece = vec![0; PIECE_BYTES];
     loop {
-        line.clear();
-        let len = reader.read_until(b'\n', &mut line)?;
+        let len = file.read(&mut piece)?;
         if len == 0 {
-            return Ok(starts.front().copied().unwrap_or(at));
+            break;
         }
-        starts.push_back(at);
+        for (offset, _) in (at..)
+            .zip(&piece[..len])
+            .filter(|(_, byte)| **byte == b'\n')
+        {
+            starts.push_back(offset + 1);
+            if starts.len() > count.saturating_add(1) {
+                starts.pop_front();
+            }
+        }
         at += len as u64;
-        if starts.len() > count {
-            starts.pop_front();
-        }
     }
+    if starts.back() == Some(&at) {
+        starts.pop_back();
+    }
+    if starts.len() > count {
+        starts.pop_front();
+    }
+    Ok(starts.front().copied().unwrap_or(at))
 }
 
 #[cfg(test)]
@@ -132,5 +156,11 @@ mod tests {
         assert_eq!(start("a\nbb\n", 9), 0);
         assert_eq!(start("a\n", 0), 2);
         assert_eq!(start("", 3), 0);
+        assert_eq!(start("a\nb\n", usize::MAX), 0);
+        let long = "x".repeat(2 * PIECE_BYTES);
+        assert_eq!(
+            start(&format!("{long}\ny\n"), 1),
+            2 * PIECE_BYTES as u64 + 1
+        );
     }
 }
