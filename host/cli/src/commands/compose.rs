@@ -3,7 +3,8 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Take};
+use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,12 +18,16 @@ use crate::compose::file::{self, OwnNetwork};
 use crate::compose::service::{Condition, Service};
 use crate::failure::Failure;
 use crate::flags::{ComposeCommand, ComposeFlags, NetworkCreateFlags};
+use crate::health::Health;
+use crate::log::{Lines, PIECE_BYTES};
 use crate::networks::Store;
-use crate::state::{Folder, Settings};
+use crate::state::{self, Folder, Settings};
 
 const POLL: Duration = Duration::from_millis(100);
 /// How long a network's last machine may take to leave it.
 const LEAVING: Duration = Duration::from_secs(10);
+/// How old a machine is, in seconds, that is asked about its health and has written nothing down yet.
+const FIRST_HEALTH_S: u64 = 5;
 
 /// Runs the command.
 pub fn compose(flags: &ComposeFlags) -> Result<u8, Failure> {
@@ -59,8 +64,7 @@ fn up(project: &Project, detach: bool) -> Result<u8, Failure> {
     if started.is_ok() {
         show(project, true, &is_interrupted);
     }
-    stop_all(project)?;
-    started.map(|()| 0)
+    started.and(stop_all(project)).map(|()| 0)
 }
 
 fn start_all(project: &Project, is_interrupted: &AtomicBool) -> Result<(), Failure> {
@@ -111,16 +115,13 @@ fn wait_for_others(
     for (name, condition) in &service.depends_on {
         let other = project.services.iter().find(|own| own.name == *name);
         let Some(other) = other else { continue };
-        let begin = Instant::now();
-        let patience = patience(other, *condition);
         let is_so = loop {
             if is_interrupted.load(Ordering::Relaxed) {
                 return Ok(());
             }
             match state_of(other, *condition)? {
                 Some(is_so) => break is_so,
-                None if patience.is_some_and(|all| begin.elapsed() > all) => break false,
-                None => thread::sleep(pause(other, *condition)),
+                None => thread::sleep(POLL),
             }
         };
         if !is_so {
@@ -143,31 +144,35 @@ fn wait_for_others(
 /// Whether a service is as `condition` has it; `None` if that may still come.
 fn state_of(service: &Service, condition: Condition) -> Result<Option<bool>, Failure> {
     let settings = Folder::of(&service.machine).settings();
-    let is_served = settings.as_ref().is_some_and(Settings::is_served);
-    Ok(match (condition, &service.check) {
-        (Condition::Completed, _) if is_served => None,
-        (Condition::Completed, _) => Some(settings.is_some_and(|own| own.status() == 0)),
-        (Condition::Healthy, _) if !is_served => Some(false),
-        (Condition::Healthy, Some(check)) => {
-            let words = ["exec", service.machine.as_str()].into_iter();
-            let words = words.chain(check.command.iter().map(String::as_str));
-            is_done_within(&mut sietch(words)?, check.timeout)?.then_some(true)
-        }
-        (Condition::Started, _) | (Condition::Healthy, None) => Some(true),
-    })
+    let served = settings.as_ref().filter(|own| own.is_served());
+    match (condition, served) {
+        (Condition::Started, _) => Ok(Some(true)),
+        (Condition::Completed, Some(_)) => Ok(None),
+        (Condition::Completed, None) => Ok(Some(settings.is_some_and(|own| own.status() == 0))),
+        (Condition::Healthy, Some(settings)) => health_of(service, settings),
+        (Condition::Healthy, None) => Ok(Some(false)),
+    }
 }
 
-fn patience(service: &Service, condition: Condition) -> Option<Duration> {
-    let check = service.check.as_ref();
-    check
-        .filter(|_| condition == Condition::Healthy)
-        .map(|check| check.patience)
-}
-
-fn pause(service: &Service, condition: Condition) -> Duration {
-    let check = service.check.as_ref();
-    let check = check.filter(|_| condition == Condition::Healthy);
-    check.map_or(POLL, |check| check.interval)
+/// What the session of a machine that runs has heard.
+fn health_of(service: &Service, settings: &Settings) -> Result<Option<bool>, Failure> {
+    // What is written down is of the machine before, if it is about to be started again.
+    if settings.is_restarting {
+        return Ok(None);
+    }
+    let health = Health::read(Folder::of(&service.machine).path());
+    match health.as_ref().map(|health| health.status.as_str()) {
+        Some("healthy") => Ok(Some(true)),
+        Some("unhealthy") => Ok(Some(false)),
+        Some(_) => Ok(None),
+        None if state::now_s() < settings.started_s + FIRST_HEALTH_S => Ok(None),
+        None => Err(Failure::Compose {
+            sentence: format!(
+                "{} is never healthy: neither the file nor its image has a health check.",
+                service.machine
+            ),
+        }),
+    }
 }
 
 fn down(project: &Project, with_volumes: bool) -> Result<u8, Failure> {
@@ -208,9 +213,10 @@ fn remove(store: &Store, name: &str) -> Result<(), Failure> {
     }
 }
 
-/// Ends what runs, each before those that it depends on.
+/// Ends what runs, each before those that it depends on; all of them, whatever happens to one.
 fn stop_all(project: &Project) -> Result<(), Failure> {
-    project.services.iter().rev().try_for_each(stop)
+    let stopped = project.services.iter().rev().map(stop);
+    stopped.fold(Ok(()), Result::and)
 }
 
 fn stop(service: &Service) -> Result<(), Failure> {
@@ -224,8 +230,7 @@ fn stop(service: &Service) -> Result<(), Failure> {
         return Ok(());
     }
     eprintln!("sietch: {machine} stops.");
-    let seconds = service.stop_seconds.to_string();
-    let stopped = succeed(&mut sietch(["stop", "-t", &seconds, machine])?);
+    let stopped = succeed(&mut sietch(["stop", machine])?);
     // It may have ended by itself meanwhile.
     match is_served() {
         true => stopped.map(drop),
@@ -256,28 +261,17 @@ fn ps(project: &Project) -> u8 {
 /// A service's log, as far as it was shown.
 struct Log<'a> {
     service: &'a Service,
-    file: Option<File>,
-    /// A line that has not ended.
-    begun: Vec<u8>,
+    file: Option<Take<File>>,
+    lines: Lines,
 }
 
 /// Shows what services wrote, each line with its service; with `follow` until all have ended or `is_interrupted`.
 fn show(project: &Project, follow: bool, is_interrupted: &AtomicBool) {
-    let mut logs: Vec<Log> = project
-        .services
-        .iter()
-        .map(|service| Log {
-            service,
-            file: File::open(Folder::of(&service.machine).console_log()).ok(),
-            begun: Vec::new(),
-        })
-        .collect();
-    let width = project
-        .services
-        .iter()
-        .map(|own| own.name.len())
-        .max()
-        .unwrap_or(0);
+    let services = project.services.iter();
+    let mut logs: Vec<Log> = services.map(|service| Log::open(service, follow)).collect();
+    let names = project.services.iter().map(|own| own.name.len());
+    let width = names.max().unwrap_or(0);
+    let is_over = || is_interrupted.load(Ordering::Relaxed);
     loop {
         // Looked at before the logs, so that last words are shown too.
         let is_served = |service: &Service| {
@@ -285,77 +279,73 @@ fn show(project: &Project, follow: bool, is_interrupted: &AtomicBool) {
             settings.is_some_and(|settings| settings.is_served())
         };
         let goes_on = follow && project.services.iter().any(is_served);
-        logs.iter_mut().for_each(|log| log.show(width));
-        if !goes_on || is_interrupted.load(Ordering::Relaxed) {
+        // A piece of each in turn: one that is written fast keeps none of the others waiting.
+        while show_pieces(&mut logs, width) && !is_over() {}
+        if !goes_on || is_over() {
             return logs.iter_mut().for_each(|log| log.end(width));
         }
         thread::sleep(POLL);
     }
 }
 
-impl Log<'_> {
-    fn show(&mut self, width: usize) {
-        let Some(file) = &mut self.file else { return };
-        let mut fresh = Vec::new();
-        if file.read_to_end(&mut fresh).is_err() {
-            return;
+/// Whether there was any.
+fn show_pieces(logs: &mut [Log], width: usize) -> bool {
+    let shown = logs.iter_mut().map(|log| log.show_piece(width));
+    shown.fold(false, |any, is_shown| any | is_shown)
+}
+
+impl<'a> Log<'a> {
+    /// Of what there is now only, unless it is followed.
+    fn open(service: &'a Service, follow: bool) -> Self {
+        let file = File::open(Folder::of(&service.machine).console_log()).ok();
+        let len = |file: &File| file.metadata().map_or(0, |known| known.len());
+        Self {
+            service,
+            file: file.map(|file| {
+                let len = if follow { u64::MAX } else { len(&file) };
+                file.take(len)
+            }),
+            lines: Lines::default(),
         }
-        self.begun.extend(fresh);
-        while let Some(end) = self.begun.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.begun.drain(..=end).collect();
-            self.print(&line, width);
-        }
+    }
+
+    /// Shows what is new, [`PIECE_BYTES`] at the most; whether there was something.
+    fn show_piece(&mut self, width: usize) -> bool {
+        let Some(file) = &mut self.file else {
+            return false;
+        };
+        let mut piece = vec![0; PIECE_BYTES];
+        let len = file.read(&mut piece).unwrap_or(0);
+        let name = &self.service.name;
+        self.lines
+            .add(&piece[..len], |line| print(name, line, width));
+        len > 0
     }
 
     fn end(&mut self, width: usize) {
-        let line = std::mem::take(&mut self.begun);
-        if !line.is_empty() {
-            self.print(&line, width);
-        }
-    }
-
-    fn print(&self, line: &[u8], width: usize) {
-        let text = String::from_utf8_lossy(line);
-        println!(
-            "{:<width$} | {}",
-            self.service.name,
-            text.trim_end_matches(['\n', '\r'])
-        );
+        let name = &self.service.name;
+        self.lines.end(|line| print(name, line, width));
     }
 }
 
-/// This command again, with these arguments.
+fn print(service: &str, line: &[u8], width: usize) {
+    let text = String::from_utf8_lossy(line);
+    println!(
+        "{service:<width$} | {}",
+        text.trim_end_matches(['\n', '\r'])
+    );
+}
+
+/// This command again, with these arguments. Ctrl-C at our terminal is for us: we end what it began.
 fn sietch<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Result<Command, Failure> {
     let this = env::current_exe().map_err(Failure::file("sietch"))?;
     let mut command = Command::new(this);
-    command.args(words);
+    command.args(words).process_group(0);
     Ok(command)
 }
 
 fn output(command: &mut Command) -> Result<Output, Failure> {
     command.stdin(Stdio::null()).output().map_err(Failure::Lost)
-}
-
-/// Whether the command ends well in that time; it is ended after it.
-fn is_done_within(command: &mut Command, patience: Duration) -> Result<bool, Failure> {
-    command
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
-    let mut child = command.spawn().map_err(Failure::Lost)?;
-    let begin = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().map_err(Failure::Lost)? {
-            return Ok(status.success());
-        }
-        if begin.elapsed() > patience {
-            // It may have ended right now, which is late all the same.
-            let _ = child.kill();
-            let _ = child.wait();
-            return Ok(false);
-        }
-        thread::sleep(POLL);
-    }
 }
 
 /// Fails with the command's own sentence if it does.

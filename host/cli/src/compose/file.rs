@@ -9,7 +9,7 @@ use super::document::{Document, Fields, Node};
 use super::order::order;
 use super::service::{Condition, DEFAULT, Service, Surroundings};
 use super::variables::Variables;
-use crate::flags::{RunFlags, Subnet};
+use crate::flags::{NetworkCreateFlags, RunFlags, Subnet, VolumeName};
 
 /// Where a file is looked for, in this order.
 const NAMES: [&str; 4] = [
@@ -139,11 +139,13 @@ fn in_order(services: Vec<Service>) -> Result<Vec<Service>, String> {
     for service in &services {
         for (other, condition) in &service.depends_on {
             let other = services.iter().find(|own| own.name == *other);
-            if *condition == Condition::Healthy && other.is_some_and(|own| own.check.is_none()) {
-                let names = (&service.name, &other.map(|own| &own.name));
-                let (name, Some(other)) = names else { continue };
+            let never = other.filter(|own| !own.can_be_healthy);
+            if *condition == Condition::Healthy
+                && let Some(other) = never
+            {
                 return Err(format!(
-                    "{name} waits until {other} is healthy, which has no healthcheck."
+                    "{} waits until {} is healthy, which has no healthcheck.",
+                    service.name, other.name
                 ));
             }
         }
@@ -200,8 +202,10 @@ fn networks(
             driver.refuse();
         }
         let is_external = fields.get("external").map_or(Ok(false), Node::flag)?;
+        let real = real_name(project, &key, &fields, is_external)?;
+        let wrong = |words| format!("{}: {words}.", node.path);
         let network = OwnNetwork {
-            name: real_name(project, &key, &fields, is_external)?,
+            name: NetworkCreateFlags::parse_name(&real).map_err(wrong)?,
             subnet: fields.get("ipam").map_or(Ok(None), subnet)?,
             ipv6: fields.get("enable_ipv6").map_or(Ok(false), Node::flag)?,
         };
@@ -242,12 +246,15 @@ fn volumes(project: &str, node: Option<&Node>) -> Result<BTreeMap<String, (Strin
         }
         let is_external = fields.get("external").map_or(Ok(false), Node::flag)?;
         let real = real_name(project, &key, &fields, is_external)?;
-        Ok((key, (real, !is_external)))
+        let wrong = |words| format!("{}: {words}.", node.path);
+        let real: VolumeName = real.parse().map_err(wrong)?;
+        Ok((key, (real.to_string(), !is_external)))
     };
     let entries = node.map_or(Ok(Fields::new()), Node::entries)?;
     entries.into_iter().map(volume).collect()
 }
 
+/// What a network or a volume is called beyond the file; not yet looked at.
 fn real_name(
     project: &str,
     key: &str,

@@ -4,12 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use clap::CommandFactory;
-
 use super::document::{Fields, Node};
-use super::health::{Check, span};
-use super::variables;
-use crate::flags::Cli;
+use super::healthcheck::{self, Healthcheck};
+use super::{flags, variables};
 
 /// What is known of a project when its services are read.
 #[derive(Debug)]
@@ -35,10 +32,8 @@ pub struct Service {
     pub arguments: Vec<String>,
     /// What must be before it starts.
     pub depends_on: BTreeMap<String, Condition>,
-    /// When it is healthy.
-    pub check: Option<Check>,
-    /// Seconds that its program has to end.
-    pub stop_seconds: u64,
+    /// Whether it may ever be healthy: only an image itself knows whether it says how to ask.
+    pub can_be_healthy: bool,
     /// Its network's name in the file.
     pub network: Option<String>,
 }
@@ -48,13 +43,14 @@ pub struct Service {
 pub enum Condition {
     /// It runs.
     Started,
-    /// Its check has succeeded.
+    /// Its health check has succeeded.
     Healthy,
     /// It has ended well.
     Completed,
 }
 
-const FIELDS: [&str; 23] = [
+/// Beside those of [`flags`].
+const FIELDS: [&str; 16] = [
     "image",
     "command",
     "entrypoint",
@@ -65,22 +61,14 @@ const FIELDS: [&str; 23] = [
     "depends_on",
     "networks",
     "network_mode",
-    "restart",
     "deploy",
     "mem_limit",
     "cpus",
-    "stop_grace_period",
-    "labels",
     "container_name",
-    "user",
-    "working_dir",
-    "read_only",
-    "tmpfs",
-    "expose",
     "healthcheck",
+    // Says nothing new: machines of a network reach each other's ports.
+    "expose",
 ];
-/// What docker gives a program to end, in seconds.
-const STOP_SECONDS: u64 = 10;
 /// The network of services that name none.
 pub const DEFAULT: &str = "default";
 
@@ -89,7 +77,8 @@ impl Service {
     ///
     /// Errors: a sentence.
     pub fn read(name: &str, node: &Node, around: &Surroundings) -> Result<Self, String> {
-        let fields = node.fields(&FIELDS)?;
+        let known = FIELDS.into_iter().chain(flags::names());
+        let fields = node.fields(&known.collect::<Vec<_>>())?;
         let machine = match fields.get("container_name") {
             Some(name) => name.text()?,
             None => format!("{}-{name}", around.project),
@@ -104,31 +93,19 @@ impl Service {
         for volume in fields.get("volumes").iter().flat_map(|all| all.items()) {
             line.extend(volume_flag(&volume, around)?);
         }
-        for path in texts(&fields, "tmpfs")? {
-            line.extend(["--tmpfs".into(), path]);
-        }
-        for (field, flag) in [("user", "-u"), ("working_dir", "-w")] {
-            if let Some(node) = fields.get(field) {
-                line.extend([flag.into(), node.text()?]);
-            }
-        }
-        if fields.get("read_only").map_or(Ok(false), Node::flag)? {
-            line.push("--read-only".into());
-        }
-        add_if_there(&mut line, &fields)?;
+        flags::add(&mut line, &fields)?;
+        let healthcheck = healthcheck::add(&mut line, fields.get("healthcheck"))?;
         add_program(&mut line, node, &fields)?;
-        let stop = fields.get("stop_grace_period");
-        let stop =
-            stop.map(|node| span(&node.text()?).ok_or_else(|| node.wrong("a time such as 1m30s")));
         Ok(Self {
             name: name.into(),
             machine,
             arguments: line,
             depends_on: depends_on(&fields)?,
-            check: fields.get("healthcheck").map_or(Ok(None), Check::read)?,
-            stop_seconds: stop
-                .transpose()?
-                .map_or(STOP_SECONDS, |stop| stop.as_secs()),
+            can_be_healthy: match healthcheck {
+                Healthcheck::OfFile => true,
+                Healthcheck::OfImage => fields.contains_key("image"),
+                Healthcheck::Off => false,
+            },
             network,
         })
     }
@@ -268,43 +245,6 @@ fn add_limits(line: &mut Vec<String>, fields: &Fields) -> Result<(), String> {
         line.extend(["--cpus".into(), count.ceil().max(1.0).to_string()]);
     }
     Ok(())
-}
-
-/// Flags that `run` may have.
-fn add_if_there(line: &mut Vec<String>, fields: &Fields) -> Result<(), String> {
-    if let Some(restart) = fields.get("restart") {
-        match restart.text()?.as_str() {
-            "no" | "false" => {}
-            policy if run_has("restart") => line.extend(["--restart".into(), policy.into()]),
-            _ => restart.refuse(),
-        }
-    }
-    let Some(labels) = fields.get("labels") else {
-        return Ok(());
-    };
-    if !run_has("label") {
-        labels.refuse();
-        return Ok(());
-    }
-    let all = match labels.is_list() {
-        true => labels.texts()?,
-        false => {
-            let entries = labels.entries()?;
-            let label = |(name, node): (&String, &Node)| Ok(format!("{name}={}", node.text()?));
-            entries.iter().map(label).collect::<Result<_, String>>()?
-        }
-    };
-    for label in all {
-        line.extend(["--label".into(), label]);
-    }
-    Ok(())
-}
-
-/// Whether `sietch run` has this flag.
-fn run_has(flag: &str) -> bool {
-    let command = Cli::command();
-    let run = command.find_subcommand("run");
-    run.is_some_and(|run| run.get_arguments().any(|own| own.get_long() == Some(flag)))
 }
 
 /// The image, or a program of the host, and its arguments.
