@@ -26,7 +26,10 @@ services:
     networks:
       default: {aliases: [store]}
     stop_grace_period: 1s
-    healthcheck: {test: ["CMD", "busybox", "test", "-s", "/tmp/ready"], interval: 1s, retries: 60}
+    healthcheck:
+      test: ["CMD", "busybox", "wget", "-q", "-O", "-", "http://127.0.0.1/ready"]
+      interval: 1s
+      retries: 60
   last:
     command: busybox echo all is done
     depends_on:
