@@ -35,6 +35,17 @@ fn expect(args: &[&str], word: &str) -> Result<(), String> {
     }
 }
 
+/// Makes a network that is not there yet, with these flags.
+pub fn create(network: &str, flags: &[&str]) -> Result<(), String> {
+    let args = [&["network", "create"], flags, &[network]].concat();
+    let output = sietch().args(args).output();
+    let output = output.map_err(|error| error.to_string())?;
+    match output.status.success() && output.stdout.trim_ascii() == network.as_bytes() {
+        true => Ok(()),
+        false => Err(format!("no network {network}: {output:?}")),
+    }
+}
+
 /// What a program says in a machine of its own on `network`.
 fn asked(setup: &Setup, network: &str, program: &[&str]) -> Result<String, String> {
     let flags = ["--rm", "--name", "asks", "--network", network];
@@ -64,8 +75,8 @@ fn inspected(network: &str, key: &str) -> Result<String, String> {
 
 fn by_name(setup: &Setup) -> Result<(), String> {
     let port = qemu::free_tcp_port().map_err(|error| error.to_string())?;
-    expect(&["network", "create", "--ipv6", "front"], "front")?;
-    expect(&["network", "create", "back"], "back")?;
+    create("front", &["--ipv6"])?;
+    create("back", &[])?;
     let forward = format!("127.0.0.1:{port}:6379");
     let flags = ["-d", "--name", "db", "--network", "front"];
     let names = ["--network-alias", "cache", "-p", &forward];
@@ -86,7 +97,7 @@ fn by_name(setup: &Setup) -> Result<(), String> {
 }
 
 /// Removes a network once its last machine has left.
-fn remove(network: &str) -> Result<(), String> {
+pub fn remove(network: &str) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let said = said(sietch().args(["network", "rm", network]))?;

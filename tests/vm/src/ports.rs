@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use qemu::namespace;
 
-use crate::Test;
-use crate::guest::{BOOT_PATIENCE, Guest, Setup, sietch, state_folder};
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
+use crate::{Test, networks};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -70,8 +70,13 @@ fn many(setup: &Setup) -> Result<(), String> {
 /// The switch is between passt and the machine then, and starts with it.
 fn many_beside_a_network(setup: &Setup) -> Result<(), String> {
     let network = "thousand";
-    let made = sietch().args(["network", "create", network]).output();
-    made.map_err(|error| error.to_string())?;
+    networks::create(network, &[])?;
+    let outcome = many_on(setup, network);
+    let removed = networks::remove(network);
+    outcome.and(removed)
+}
+
+fn many_on(setup: &Setup, network: &str) -> Result<(), String> {
     let (host, name) = (Host::with_route(), "network-clients");
     let forward = format!("127.0.0.1:{PORT}:{PORT}");
     let flags = ["-p", &forward, "--network", network];
