@@ -138,9 +138,8 @@ mod tests {
             lines.add(piece.as_bytes(), |line| seen.push(line.to_vec()));
         }
         assert_eq!(seen, [&b"one\n"[..], b"two\n"]);
-        lines.add(&vec![b'x'; 3 * PIECE_BYTES], |line| {
-            seen.push(line.to_vec())
-        });
+        let long = "x".repeat(3 * PIECE_BYTES);
+        lines.add(long.as_bytes(), |line| seen.push(line.to_vec()));
         lines.end(|line| seen.push(line.to_vec()));
         assert!(seen.iter().all(|line| line.len() <= PIECE_BYTES));
         let whole = ["one\ntwo\nthree", &long].concat();
