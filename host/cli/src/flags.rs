@@ -165,7 +165,7 @@ pub struct ProgramFlags {
     /// docker-archive:FILE, docker://HOST/NAME[:TAG], or one that `sietch images` lists; and its arguments
     #[arg(
         value_name = "PROGRAM [ARGS]",
-        required_unless_present = "from",
+        required = true,
         trailing_var_arg = true
     )]
     command: Vec<String>,
@@ -223,7 +223,7 @@ pub struct RunFlags {
     #[arg(short = 'd', long)]
     pub detach: bool,
     /// Go on from a snapshot (`sietch snapshot`), whose program, memory and devices the machine has
-    #[arg(long, value_name = "SNAPSHOT", value_parser = parse_name)]
+    #[arg(long, value_name = "SNAPSHOT", value_parser = parse_name, conflicts_with = "command")]
     pub from: Option<String>,
     /// Keep nothing of the machine when it has ended, not even its log
     #[arg(long)]

@@ -234,7 +234,7 @@ fn a_dry_run_prints_the_line_and_starts_nothing() {
     ] {
         assert!(line.contains(part), "{part} is not in {line}");
     }
-    assert!(!scene.0.join("sietch").exists());
+    assert!(!scene.0.join("sietch/sh").exists());
 }
 
 #[test]

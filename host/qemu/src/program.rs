@@ -39,8 +39,9 @@ impl Qemu {
     /// half a machine's start: see [`Qemu::major`].
     pub fn find() -> Result<Self, Error> {
         let named = env::var_os("SIETCH_QEMU").map(PathBuf::from);
-        let path = named.or_else(|| on_path(NAME)).ok_or(Error::QemuMissing)?;
-        Ok(Self { path })
+        let path = named.or_else(|| on_path(NAME));
+        let path = path.filter(|path| path.is_file());
+        path.map(|path| Self { path }).ok_or(Error::QemuMissing)
     }
 
     /// Its major version, which is new enough.

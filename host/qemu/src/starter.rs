@@ -62,8 +62,9 @@ pub fn start(command: Command) -> io::Result<Child> {
     let (sender, answer) = channel();
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
     starter.send((command, sender)).map_err(|_| gone(()))?;
-    let child = answer.recv().map_err(|_| gone(()))??;
-    while is_at_a_stage(child.id()) {
+    let mut child = answer.recv().map_err(|_| gone(()))??;
+    // One that ends there has not become it, which its owner sees.
+    while is_at_a_stage(child.id()) && child.try_wait()?.is_none() {
         thread::sleep(POLL);
     }
     Ok(child)

@@ -46,7 +46,7 @@ fn addresses_are_checked() {
     let ip: Ip<Ipv4Addr> = "10.0.0.2/24,10.0.0.1".parse().expect("valid");
     assert_eq!(ip.to_string(), "10.0.0.2/24,10.0.0.1");
     assert_eq!("dhcp".parse(), Ok(Ip::<Ipv4Addr>::Automatic));
-    for wrong in ["10.0.0.2", "10.0.0.2/33", "auto"] {
+    for wrong in ["10.0.0.2.1", "10.0.0.2/33", "auto"] {
         assert!(wrong.parse::<Ip<Ipv4Addr>>().is_err(), "{wrong}");
     }
 }
@@ -56,7 +56,7 @@ fn addresses_of_ipv6_are_checked() {
     let ip: Ip<Ipv6Addr> = "fd00::15/64,fe80::1".parse().expect("valid");
     assert_eq!(ip.to_string(), "fd00::15/64,fe80::1");
     assert_eq!("auto".parse(), Ok(Ip::<Ipv6Addr>::Automatic));
-    for wrong in ["fd00::15", "fd00::15/129", "10.0.0.2/24", "dhcp"] {
+    for wrong in ["fd00:15", "fd00::15/129", "10.0.0.2/24", "dhcp"] {
         assert!(wrong.parse::<Ip<Ipv6Addr>>().is_err(), "{wrong}");
     }
 }
@@ -107,4 +107,11 @@ fn a_machine_on_sockets_names_its_own_and_its_peers() {
     ] {
         assert!(wrong.parse::<MacAddress>().is_err(), "{wrong}");
     }
+}
+
+#[test]
+fn each_command_knows_the_flags_that_its_flags_name() {
+    use clap::CommandFactory;
+
+    Cli::command().debug_assert();
 }
