@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
-use std::io::ErrorKind;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -413,12 +412,9 @@ pub(crate) const NETWORKS: &str = "sietch-networks";
 pub fn claim_folders() -> Result<(), Failure> {
     for name in RUNTIME_FOLDERS {
         let path = runtime_folder(name);
-        match DirBuilder::new().mode(0o700).create(&path) {
-            Err(error) if error.kind() != ErrorKind::AlreadyExists => {
-                return Err(Failure::file(&path)(error));
-            }
-            _ => {}
-        }
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(&path);
+        made.map_err(Failure::file(&path))?;
         let found = fs::symlink_metadata(&path).map_err(Failure::file(&path))?;
         if !found.is_dir() || found.uid() != rustix::process::getuid().as_raw() {
             return Err(Failure::ForeignFolder { path });
