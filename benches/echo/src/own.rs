@@ -145,8 +145,8 @@ fn text([echoes, rings, calls, requests]: [&str; 4]) -> String {
         of 64 bytes, one CPU. [bench-echo.md](bench-echo.md) says how they are counted and what the rows mean. Linux\n\
         and Sietch are sockets over virtio-net; then come unmodified programs behind [`libsietch.so`](bypass.md), and\n\
         native calls of [`sietch-io`](libos.md), each on a virtio-net of the program's own and on a virtual function\n\
-        (VF) of the 82576. What stands there under *kernel crossing* is the loop around the stack: while datagrams\n\
-        come, no call is made.\n\n\
+        (VF) of the 82576. What stands there under *kernel crossing* is the loop around the stack, and calls that wait: `--calls`\n\
+        counts them.\n\n\
         - {qemu}\n- Linux: {linux}, `mitigations=off`\n\n{echoes}\n\
         Arrakis has 0.43 for sockets and 0.11 for native calls, in time and to Linux 3.8. What an emulated card\n\
         itself does is not among the guest's instructions, nor what a register costs: under a hypervisor each access\n\
