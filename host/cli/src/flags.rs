@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use qemu::{Forward, Protocol};
 
 mod compose;
 mod disk;
@@ -14,12 +13,14 @@ mod environment;
 mod exec;
 pub mod from;
 mod habits;
+mod hardware;
 mod health;
 mod ip;
 mod life;
 mod lifecycle;
 mod mount;
 mod names;
+mod net;
 mod network;
 pub mod refused;
 mod rights;
@@ -35,6 +36,7 @@ pub use disk::DiskFlag;
 pub use environment::EnvironmentFlags;
 pub use exec::{ExecFlags, KillFlags};
 pub use habits::HabitFlags;
+pub use hardware::{AccelFlag, BoardFlag, BypassFlag, Memory, NicFlag};
 pub use health::{HealthFlags, OnUnhealthy, Span};
 pub use ip::Ip;
 pub use life::{CpuList, LifeFlags, RestartPolicy};
@@ -44,6 +46,7 @@ pub use lifecycle::{
 };
 pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
+pub use net::{MacAddress, NetFlag, Publish};
 pub use network::{
     NetworkCommand, NetworkCreateFlags, NetworkFlags, NetworkNamesFlags, ServeFlags, Subnet,
 };
@@ -484,189 +487,6 @@ pub struct WakeupsFlags {
     pub seconds: Option<f64>,
     /// The machine
     pub name: String,
-}
-
-/// `--accel`.
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-pub enum AccelFlag {
-    /// KVM where the processor virtualises, else emulation
-    #[default]
-    Auto,
-    /// KVM or an error
-    Kvm,
-    /// Emulation
-    Tcg,
-    /// Emulation of one CPU whose clock counts instructions
-    TcgCounted,
-}
-
-/// `--machine`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum BoardFlag {
-    /// A PC with PCI Express
-    #[default]
-    Q35,
-    /// A small board with virtio over MMIO
-    Microvm,
-}
-
-/// `--nic`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum NicFlag {
-    /// The paravirtual card
-    #[default]
-    Virtio,
-    /// Intel's 82540EM; needs --machine q35
-    E1000,
-    /// Intel's 82576, a pair of queues for each CPU; needs --machine q35
-    Igb,
-}
-
-/// `--bypass`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum BypassFlag {
-    /// The card itself
-    Card,
-    /// A VNIC over the card
-    Vnic,
-}
-
-/// `--net`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NetFlag {
-    /// QEMU's own network.
-    User,
-    /// A network of this host, by its name.
-    Network(String),
-    /// A tap interface of the host.
-    Tap(String),
-    /// Unix sockets of datagrams, such as a relay's.
-    Datagrams {
-        /// Where the machine listens.
-        local: PathBuf,
-        /// Where it sends to.
-        remote: PathBuf,
-    },
-    /// No network.
-    None,
-}
-
-impl FromStr for NetFlag {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text.split_once('=') {
-            None if text == "user" => Ok(Self::User),
-            None if text == "none" => Ok(Self::None),
-            None if text == "bridge" => Ok(Self::User),
-            None if text == "host" => {
-                Err("a machine has a network of its own: use user, and -p for its ports".into())
-            }
-            None => parse_name(text).map(Self::Network),
-            Some(("tap", interface)) if !interface.is_empty() => Ok(Self::Tap(interface.into())),
-            Some(("dgram", paths)) => match paths.split_once(',') {
-                Some((local, remote)) if !local.is_empty() && !remote.is_empty() => {
-                    Ok(Self::Datagrams {
-                        local: local.into(),
-                        remote: remote.into(),
-                    })
-                }
-                _ => Err("give dgram=OWN,PEER: the paths of two Unix sockets".into()),
-            },
-            _ => Err("give user, none, a network's name, tap=INTERFACE or dgram=OWN,PEER".into()),
-        }
-    }
-}
-
-/// `--mac-address`: a station's address, docker's `02:42:ac:11:00:02`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MacAddress(pub [u8; 6]);
-
-impl FromStr for MacAddress {
-    type Err = &'static str;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        const FORM: &str = "give six bytes such as 02:42:ac:11:00:02, the first one even";
-        let byte = |digits: &str| match digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-            true if digits.len() == 2 => u8::from_str_radix(digits, 16).map_err(|_| FORM),
-            _ => Err(FORM),
-        };
-        let bytes: Vec<u8> = text.split(':').map(byte).collect::<Result<_, _>>()?;
-        let bytes: [u8; 6] = bytes.try_into().map_err(|_| FORM)?;
-        // The lowest bit of the first byte marks groups of stations.
-        match bytes[0] & 1 {
-            0 => Ok(Self(bytes)),
-            _ => Err(FORM),
-        }
-    }
-}
-
-/// `-p`: docker's `[ip:]host:guest[/udp]`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Publish(pub Forward);
-
-impl FromStr for Publish {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give [IP:]HOST-PORT:PORT[/udp], such as 6379:6379";
-        let (ports, protocol) = match text.split_once('/') {
-            None => (text, Protocol::Tcp),
-            Some((ports, "tcp")) => (ports, Protocol::Tcp),
-            Some((ports, "udp")) => (ports, Protocol::Udp),
-            Some(_) => return Err(FORM.into()),
-        };
-        let (host, guest) = ports.rsplit_once(':').ok_or(FORM)?;
-        let (ip, host) = host.rsplit_once(':').unwrap_or(("0.0.0.0", host));
-        let port = |text: &str| {
-            text.parse::<u16>()
-                .ok()
-                .filter(|&port| port != 0)
-                .ok_or(FORM)
-        };
-        Ok(Self(Forward {
-            host_ip: ip.parse::<Ipv4Addr>().map_err(|_| FORM)?,
-            host_port: port(host)?,
-            guest_port: port(guest)?,
-            protocol,
-        }))
-    }
-}
-
-/// `-m`: a size, rounded up to MiB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Memory {
-    /// The size in MiB.
-    pub mib: u32,
-}
-
-impl FromStr for Memory {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str = "give a size such as 64M or 1G";
-        let text = text.to_ascii_lowercase();
-        let text = text.trim_end_matches('b').trim_end_matches('i');
-        let digits = text.trim_end_matches(['k', 'm', 'g']);
-        let unit: u64 = match &text[digits.len()..] {
-            "" => 1,
-            "k" => 1 << 10,
-            "m" => 1 << 20,
-            "g" => 1 << 30,
-            _ => return Err(FORM.into()),
-        };
-        let bytes = digits
-            .parse::<u64>()
-            .ok()
-            .and_then(|count| count.checked_mul(unit));
-        let mib = bytes.ok_or(FORM)?.div_ceil(1 << 20);
-        if mib < 8 {
-            return Err(format!("{mib} MiB is less than any kernel needs: {FORM}"));
-        }
-        u32::try_from(mib)
-            .map(|mib| Self { mib })
-            .map_err(|_| FORM.into())
-    }
 }
 
 /// `--add`: `host:guest`, or one path for both.

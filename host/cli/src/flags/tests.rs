@@ -1,3 +1,5 @@
+use qemu::Protocol;
+
 use super::*;
 
 fn run_flags(line: &str) -> RunFlags {
