@@ -284,9 +284,9 @@ pub enum Failure {
         /// The snapshot.
         name: String,
     },
-    /// Nowhere to keep volumes.
-    #[error("There is no folder for volumes: set HOME, or XDG_DATA_HOME to an absolute path.")]
-    NoVolumeFolder,
+    /// Nowhere to keep data.
+    #[error("There is no folder to keep data in: set HOME, or XDG_DATA_HOME to an absolute path.")]
+    NoDataFolder,
     /// No volume of that name.
     #[error("No volume is called {name}: `sietch volume ls` lists those there are.")]
     NoSuchVolume {

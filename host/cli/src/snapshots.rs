@@ -5,7 +5,6 @@
 //! then; machines that came of the old one keep its memory, which they have open. What a process that was killed left beside goes
 //! when the next snapshot is made.
 
-use std::env;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -15,7 +14,7 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
-use crate::state::Settings;
+use crate::state::{self, Settings};
 use crate::stdio::StdFile;
 
 /// How a folder's name begins that is in the making, or on its way out; the number of whose it is follows.
@@ -46,13 +45,7 @@ pub struct Snapshot {
 
 /// Where the user's snapshots are.
 fn base() -> Result<PathBuf, Failure> {
-    let named = |variable| env::var_os(variable).map(PathBuf::from);
-    let absolute = |path: &PathBuf| path.is_absolute();
-    let home = || named("HOME").filter(absolute);
-    let data = named("XDG_DATA_HOME").filter(absolute);
-    data.or_else(|| Some(home()?.join(".local/share")))
-        .map(|data| data.join("sietch/snapshots"))
-        .ok_or(Failure::NoVolumeFolder)
+    state::data_folder("snapshots")
 }
 
 /// The process that makes or removes a snapshot in a folder of this name.
@@ -196,6 +189,8 @@ impl Snapshot {
 
 #[cfg(test)]
 mod tests {
+    use std::env;
+
     use super::*;
 
     /// As high no number of a process is.

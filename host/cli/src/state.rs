@@ -401,6 +401,19 @@ pub(crate) fn base() -> PathBuf {
     runtime_folder("sietch")
 }
 
+/// The folder `name` of what the user keeps (XDG Base Directory Specification).
+///
+/// Errors: `NoDataFolder`.
+pub(crate) fn data_folder(name: &str) -> Result<PathBuf, Failure> {
+    let named = |variable| env::var_os(variable).map(PathBuf::from);
+    let absolute = |path: &PathBuf| path.is_absolute();
+    let home = || named("HOME").filter(absolute);
+    let data = named("XDG_DATA_HOME").filter(absolute);
+    data.or_else(|| Some(home()?.join(".local/share")))
+        .map(|data| data.join("sietch").join(name))
+        .ok_or(Failure::NoDataFolder)
+}
+
 /// What the user's folders for what lasts as long as processes do are called.
 const RUNTIME_FOLDERS: [&str; 2] = ["sietch", NETWORKS];
 /// That of networks' switches.

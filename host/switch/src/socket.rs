@@ -115,7 +115,7 @@ impl Socket {
         }
     }
 
-    /// Reads once; false if there is nothing more for now.
+    /// Reads once; false if nothing more has come.
     pub fn fill(&mut self, now: Instant) -> bool {
         let Some(stream) = &mut self.stream else {
             return false;

@@ -1,6 +1,5 @@
 //! The folder of networks.
 
-use std::env;
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, RandomState};
 use std::io::ErrorKind;
@@ -31,15 +30,9 @@ pub struct Store(PathBuf);
 impl Store {
     /// Where the user's data belongs (XDG Base Directory Specification).
     ///
-    /// Errors: `NoVolumeFolder`.
+    /// Errors: `NoDataFolder`.
     pub fn of_user() -> Result<Self, Failure> {
-        let named = |variable| env::var_os(variable).map(PathBuf::from);
-        let absolute = |path: &PathBuf| path.is_absolute();
-        let home = || named("HOME").filter(absolute);
-        let data = named("XDG_DATA_HOME").filter(absolute);
-        data.or_else(|| Some(home()?.join(".local/share")))
-            .map(|data| Self(data.join("sietch/networks")))
-            .ok_or(Failure::NoVolumeFolder)
+        state::data_folder("networks").map(Self)
     }
 
     /// The network `name`.

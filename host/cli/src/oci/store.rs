@@ -9,7 +9,8 @@ use images::{Image, Name, Reference, Root, Stage, Store};
 use crate::failure::Failure;
 use crate::flags::{PullFlag, RunFlags, told};
 use crate::pack::program;
-use crate::volumes::{self, tools};
+use crate::state;
+use crate::volumes::tools;
 
 /// What is to be run.
 #[derive(Debug)]
@@ -22,11 +23,9 @@ pub enum Choice {
 
 /// The store, beside the user's volumes.
 ///
-/// Errors: `NoVolumeFolder`.
+/// Errors: `NoDataFolder`.
 pub fn of_user() -> Result<Store, Failure> {
-    let volumes = volumes::Store::of_user()?;
-    let data = volumes.path().parent().unwrap_or(volumes.path());
-    Ok(Store::new(data.join("images")))
+    state::data_folder("images").map(Store::new)
 }
 
 /// A transport says that it is an image; a bare name is a program of the host or, if there is none, an image of the

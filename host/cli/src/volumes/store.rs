@@ -1,6 +1,5 @@
 //! The folder of volumes.
 
-use std::env;
 use std::fs::{self, DirBuilder, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
@@ -34,15 +33,9 @@ impl Store {
     /// Where the user's data belongs (XDG Base Directory Specification), readable by nobody else where
     /// we make it.
     ///
-    /// Errors: `NoVolumeFolder`.
+    /// Errors: `NoDataFolder`.
     pub fn of_user() -> Result<Self, Failure> {
-        let named = |variable| env::var_os(variable).map(PathBuf::from);
-        let absolute = |path: &PathBuf| path.is_absolute();
-        let home = || named("HOME").filter(absolute);
-        let data = named("XDG_DATA_HOME").filter(absolute);
-        data.or_else(|| Some(home()?.join(".local/share")))
-            .map(|data| Self(data.join("sietch/volumes")))
-            .ok_or(Failure::NoVolumeFolder)
+        state::data_folder("volumes").map(Self)
     }
 
     /// The folder, which need not be there.
