@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::Test;
 use crate::guest::{Setup, sietch};
+use crate::lifecycle::said;
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -36,16 +37,6 @@ pub const TESTS: &[Test] = &[
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
-
-/// What a command says, which must end with `status`.
-fn said(command: &mut Command, status: i32) -> Result<String, String> {
-    let output = command.output().map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    match output.status.code() == Some(status) {
-        true => Ok(said),
-        false => Err(format!("{command:?} ends with {}: {said}", output.status)),
-    }
-}
 
 fn expect(args: &[&str], words: &str) -> Result<(), String> {
     let said = said(sietch().args(args), 0)?;
