@@ -3,6 +3,9 @@
 //! A file that is open has entered once and knows the number of revocations of then; each use of a map counts as being
 //! inside. The order is what makes it safe: a use counts first and looks at the fence then, under the state's lock; who gives
 //! blocks back raises the fence first and waits then until nobody is inside (**Inside**).
+//!
+//! A ring ends before its requests do, since the disk cannot be told to forget them: whoever was killed leaves writes that come
+//! yet. The next ring waits for the last of them, so nothing is written under it but by itself (**AtDisk**).
 
 use alloc::sync::{Arc, Weak};
 
@@ -33,13 +36,15 @@ pub struct Area {
     /// Of its node.
     pub minor: u32,
     state: Spin<State>,
-    /// Threads that wait for the fence or for the last to leave.
+    /// Threads that wait for the fence, for the last to leave, or for what an ended ring has left.
     changed: WaitQueue,
 }
 
 struct State {
     map: Arc<Map>,
     inside: usize,
+    /// Requests of rings, also of one that has ended; they are inside, too.
+    at_disk: usize,
     is_fenced: bool,
     is_deleted: bool,
     revocations: u64,
@@ -65,6 +70,7 @@ impl Area {
             state: Spin::new(State {
                 map: Arc::new(map),
                 inside: 0,
+                at_disk: 0,
                 is_fenced: false,
                 is_deleted: false,
                 revocations: 0,
@@ -108,17 +114,22 @@ impl Area {
         state.files != 0 || state.inside != 0
     }
 
-    /// Takes the place of its only ring.
+    /// Takes the place of its only ring, once the disk has nothing of the one before.
     ///
-    /// Errors: `Busy`, `WrongDevice` if it was revoked.
+    /// Errors: `Busy`, `WrongDevice` if it was revoked, `Interrupted`.
     pub fn take_ring(&self, lease: Lease) -> Result<()> {
-        let mut state = self.state.lock();
-        state.check(lease)?;
-        if state.has_ring {
-            return Err(Error::Busy);
-        }
-        state.has_ring = true;
-        Ok(())
+        let take = || {
+            let mut state = self.state.lock();
+            if let Err(error) = state.check(lease) {
+                return Some(Err(error));
+            }
+            if state.has_ring {
+                return Some(Err(Error::Busy));
+            }
+            state.has_ring = state.at_disk == 0;
+            state.has_ring.then_some(Ok(()))
+        };
+        self.changed.wait(Wait::INTERRUPTIBLE, take)?
     }
 
     /// The ring is there, by who is inside, or could not be made.
@@ -152,7 +163,9 @@ impl Area {
     /// Requests of the ring begin: they count as being inside.
     #[inline]
     pub fn count_in(&self, requests: usize) {
-        self.state.lock().inside += requests;
+        let mut state = self.state.lock();
+        state.inside += requests;
+        state.at_disk += requests;
     }
 
     /// So many have ended.
@@ -160,8 +173,9 @@ impl Area {
     pub fn count_out(&self, requests: usize) {
         let is_awaited = {
             let mut state = self.state.lock();
-            state.inside -= requests;
-            state.is_fenced && state.inside == 0
+            state.at_disk -= requests;
+            let is_at_rest = state.at_disk == 0 && !state.has_ring;
+            state.leave(requests) || is_at_rest
         };
         if is_awaited {
             self.changed.wake_all();
@@ -224,6 +238,12 @@ impl State {
             false => Err(Error::WrongDevice),
         }
     }
+
+    /// Whether a fence waits for nobody else, now that so many have left.
+    fn leave(&mut self, count: usize) -> bool {
+        self.inside -= count;
+        self.is_fenced && self.inside == 0
+    }
 }
 
 /// Someone is inside.
@@ -235,6 +255,9 @@ pub struct Inside<'a> {
 
 impl Drop for Inside<'_> {
     fn drop(&mut self) {
-        self.area.count_out(1);
+        let is_awaited = self.area.state.lock().leave(1);
+        if is_awaited {
+            self.area.changed.wake_all();
+        }
     }
 }
