@@ -128,9 +128,43 @@ pub enum Error {
         said: String,
         /// What to do.
         way_out: &'static str,
+        /// Whether it may say something else in a moment.
+        is_passing: bool,
+    },
+    /// A registry that ends in the middle of an answer, however often it is asked.
+    #[error(
+        "The registry {host} ends in the middle of {what} ({reason}): try again, as what came whole is kept."
+    )]
+    Interrupted {
+        /// The registry.
+        host: String,
+        /// What it was to send.
+        what: String,
+        /// How it ended.
+        reason: String,
+    },
+    /// The store's list of names.
+    #[error(
+        "The list of images {} is damaged ({reason}): remove it, and pull or build its images again.",
+        path.display()
+    )]
+    ListDamaged {
+        /// The file.
+        path: PathBuf,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// A file that the user's limits do not allow.
+    #[error(
+        "{} would be larger than files may be here: `ulimit -f unlimited` lifts that limit.",
+        path.display()
+    )]
+    FileTooLarge {
+        /// The file.
+        path: PathBuf,
     },
     /// A file that cannot be read or written.
-    #[error("{} cannot be used: {source}.", path.display())]
+    #[error("{} cannot be used: {source}{}.", path.display(), way_out(source))]
     File {
         /// The file.
         path: PathBuf,
@@ -142,15 +176,49 @@ pub enum Error {
 /// What functions here return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What helps against an error of a file in the store.
+fn way_out(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => {
+            "; remove it, and it is made anew"
+        }
+        io::ErrorKind::PermissionDenied => "; give yourself the right to it, or remove it",
+        _ => "",
+    }
+}
+
 impl Error {
-    /// Wraps an I/O error with the path that it befell; a full disk has a sentence of its own.
+    /// Wraps an I/O error with the path that it befell; a full disk has a sentence of its own, and so has an error of
+    /// ours that came through a reader.
     pub(crate) fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| match source.kind() {
+        move |source| match source.downcast::<Self>() {
+            Ok(own) => own,
+            Err(source) => Self::of_file(path, source),
+        }
+    }
+
+    fn of_file(path: PathBuf, source: io::Error) -> Self {
+        match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::NoRoom {
                 folder: path.parent().unwrap_or(&path).into(),
             },
+            io::ErrorKind::FileTooLarge => Self::FileTooLarge { path },
             _ => Self::File { path, source },
+        }
+    }
+
+    /// Whether it is a registry's, and the same question may be answered otherwise later.
+    pub fn is_of_registry(&self) -> bool {
+        matches!(self, Self::Registry { .. } | Self::Interrupted { .. })
+    }
+
+    /// Whether it is worthwhile to ask again at once.
+    pub(crate) fn is_passing(&self) -> bool {
+        match self {
+            Self::Registry { is_passing, .. } => *is_passing,
+            Self::Interrupted { .. } => true,
+            _ => false,
         }
     }
 }

@@ -10,11 +10,12 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use ext4::{Access, Change, Expect, FileType, New, ROOT_INODE, Time, Volume};
+use ext4::{Access, Change, Expect, FileType, New, ROOT_INODE, Summary, Time, Volume};
 
 use crate::digest::{Digest, Summed};
 use crate::disk::{Disk, Failure};
@@ -184,24 +185,26 @@ fn format(id: &Digest, tree: &Tree, path: &Path, mke2fs: &Path) -> Result<File> 
         .map_err(Error::file(mke2fs))?;
     match made.status.success() {
         true => Ok(file),
-        false => Err(mke2fs_error(path, &made.stderr)),
+        false => Err(mke2fs_error(path, &made)),
     }
 }
 
-fn mke2fs_error(path: &Path, said: &[u8]) -> Error {
-    let said = String::from_utf8_lossy(said);
-    let last = said.lines().rev().find(|line| !line.trim().is_empty());
-    match said.contains("No space left on device") {
-        true => Error::NoRoom {
+fn mke2fs_error(path: &Path, made: &Output) -> Error {
+    /// What ends a program that writes beyond RLIMIT_FSIZE (setrlimit(2)).
+    const SIGXFSZ: i32 = 25;
+    let said = String::from_utf8_lossy(&made.stderr);
+    if said.contains("No space left on device") {
+        return Error::NoRoom {
             folder: path.parent().unwrap_or(path).into(),
-        },
-        false => Error::Mke2fs {
-            said: last
-                .unwrap_or("it says nothing")
-                .trim()
-                .trim_end_matches('.')
-                .into(),
-        },
+        };
+    }
+    if said.contains("File too large") || made.status.signal() == Some(SIGXFSZ) {
+        return Error::FileTooLarge { path: path.into() };
+    }
+    let last = said.lines().rev().find(|line| !line.trim().is_empty());
+    let last = last.map_or_else(|| made.status.to_string(), ToString::to_string);
+    Error::Mke2fs {
+        said: last.trim().trim_end_matches('.').into(),
     }
 }
 
@@ -389,6 +392,15 @@ fn uuid_text(uuid: &[u8; 16]) -> String {
     let digits: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
     let parts = [0..8, 8..12, 12..16, 16..20, 20..32];
     parts.map(|part| digits[part].to_string()).join("-")
+}
+
+/// Whether a finished disk is as long as it was, and still of that image.
+pub(crate) fn is_whole(disk: &File, uuid: &[u8; 16]) -> bool {
+    let mut superblock = [0; Summary::BYTES];
+    let read = disk.read_exact_at(&mut superblock, Summary::OFFSET);
+    let summary = read.ok().and_then(|()| Summary::of(&superblock));
+    let bytes = disk.metadata().map_or(0, |metadata| metadata.len());
+    summary.is_some_and(|own| own.uuid == *uuid && own.bytes <= bytes && !own.has_errors)
 }
 
 /// A finished disk, to look something up.

@@ -82,7 +82,7 @@ fn persistently<T>(flags: &RunFlags, work: impl Fn() -> Result<T, Failure>) -> R
     let delay = flags.retry_delay.map_or(RETRY_DELAY, |span| span.0);
     for _ in 0..flags.retry {
         match work() {
-            Err(Failure::Image(images::Error::Registry { .. })) => std::thread::sleep(delay),
+            Err(Failure::Image(error)) if error.is_of_registry() => std::thread::sleep(delay),
             done => return done,
         }
     }

@@ -24,9 +24,13 @@ impl Store {
         self.blobs().join(digest.hex())
     }
 
+    /// Whether it is there as far as one sees without reading it.
     fn has(&self, blob: &Descriptor) -> bool {
-        let metadata = fs::metadata(self.blob_path(&blob.digest));
-        metadata.is_ok_and(|metadata| metadata.len() == blob.size)
+        let file = self.blob(blob).and_then(|file| {
+            let path = self.blob_path(&blob.digest);
+            file.metadata().map_err(Error::file(path))
+        });
+        file.is_ok_and(|metadata| metadata.len() == blob.size)
     }
 
     /// Whether all its blobs are there.
@@ -37,7 +41,9 @@ impl Store {
 
     /// A blob that is there.
     pub(super) fn blob(&self, blob: &Descriptor) -> Result<File> {
-        File::open(self.blob_path(&blob.digest)).map_err(|_| Error::BlobMissing {
+        let file = File::open(self.blob_path(&blob.digest)).ok();
+        let is_file = |file: &File| file.metadata().is_ok_and(|metadata| metadata.is_file());
+        file.filter(is_file).ok_or_else(|| Error::BlobMissing {
             origin: ORIGIN.into(),
             digest: blob.digest.to_string(),
         })
@@ -148,7 +154,7 @@ impl Store {
                 let path = entry.path();
                 let is_kept = kept.contains(name.trim_end_matches(".ext4"));
                 if !is_kept && (folder != self.roots() || super::Use::is_free(&path)?) {
-                    fs::remove_file(&path).map_err(Error::file(&path))?;
+                    super::clear(&path)?;
                 }
             }
         }

@@ -35,11 +35,18 @@ impl Lock {
 pub(super) struct Use(File);
 
 impl Use {
-    /// Keeps it; `None` if it is not there, or just going.
+    /// Keeps it; `None` if it is not there, or just going, or not ours to read.
     pub(super) fn shared(path: &Path) -> Result<Option<Self>> {
         let file = match File::open(path) {
             Ok(file) => file,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::NotFound | ErrorKind::PermissionDenied
+                ) =>
+            {
+                return Ok(None);
+            }
             Err(error) => return Err(Error::file(path)(error)),
         };
         flock(&file, FlockOperation::LockShared)
@@ -48,9 +55,19 @@ impl Use {
         Ok((names > 0).then_some(Self(file)))
     }
 
-    /// Whether nobody keeps it. The store's lock keeps others from starting to.
+    /// The file that is kept.
+    pub(super) fn file(&self) -> &File {
+        &self.0
+    }
+
+    /// Whether nobody keeps it. The store's lock keeps others from starting to, and one that we may not open is of no
+    /// use to anybody.
     pub(super) fn is_free(path: &Path) -> Result<bool> {
-        let file = File::open(path).map_err(Error::file(path))?;
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => return Ok(true),
+            Err(error) => return Err(Error::file(path)(error)),
+        };
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) => Ok(true),
             Err(Errno::WOULDBLOCK) => Ok(false),

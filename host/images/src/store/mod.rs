@@ -107,8 +107,12 @@ impl Store {
         let Some(found) = found else {
             return Ok(None);
         };
-        let image = self.image(&found.id)?;
-        Ok(self.is_complete(&image).then_some((found.name, image)))
+        match self.image(&found.id) {
+            Ok(image) => Ok(self.is_complete(&image).then_some((found.name, image))),
+            // It can be brought again from where it came.
+            Err(_) if !matches!(reference, Reference::Stored(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Looks up a name; one that begins with a transport is copied into the store, unless it is there.
@@ -141,7 +145,7 @@ impl Store {
             Ok((name, image))
         });
         // A connection that breaks is made again, and finds the blobs that are whole.
-        if !matches!(named, Err(Error::Registry { .. })) {
+        if !matches!(&named, Err(error) if error.is_of_registry()) {
             self.collect()?;
         }
         named
@@ -166,17 +170,27 @@ impl Store {
     /// The disk of an image, made now if nobody has run it before. `mke2fs` is where that program is.
     pub fn root(&self, image: &Image, mke2fs: &Path, progress: Progress<'_>) -> Result<Root> {
         let path = self.root_path(&image.id);
-        if let Some(held) = Use::shared(&path)? {
+        if let Some(held) = self.whole_root(image)? {
             return Ok(self.held(image, held));
         }
         let _lock = self.change()?;
-        if !path.exists() {
-            self.make_root(image, &path, mke2fs, progress)?;
+        if let Some(held) = self.whole_root(image)? {
+            return Ok(self.held(image, held));
         }
+        // A machine that runs on a damaged one has it open.
+        clear(&path)?;
+        self.make_root(image, &path, mke2fs, progress)?;
         let held = Use::shared(&path)?.ok_or_else(|| Error::InUse {
             name: image.id.short().into(),
         })?;
         Ok(self.held(image, held))
+    }
+
+    /// The image's disk, if there is one that this host's disk has not cut off or replaced since it was made. Whether
+    /// its files are what they were only the machine sees that reads them.
+    fn whole_root(&self, image: &Image) -> Result<Option<Use>> {
+        let held = Use::shared(&self.root_path(&image.id))?;
+        Ok(held.filter(|held| root::is_whole(held.file(), &image.id.uuid())))
     }
 
     fn held(&self, image: &Image, held: Use) -> Root {
@@ -290,14 +304,27 @@ fn remove_drafts(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(DRAFT)) {
         // What cannot be removed costs room and nothing else.
-        let _ = fs::remove_file(entry.path());
+        let _ = clear(&entry.path());
     }
+}
+
+/// Removes what stands where a file is to be, whatever it is.
+fn clear(path: &Path) -> Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(_) => return Ok(()),
+    };
+    removed.map_err(Error::file(path))
 }
 
 /// Gives a finished file its name, so that a loss of power leaves it whole or not there.
 fn publish(draft: &Path, path: &Path) -> Result<()> {
     let file = File::open(draft).and_then(|file| file.sync_all());
     file.map_err(Error::file(draft))?;
+    if path.is_dir() {
+        clear(path)?;
+    }
     fs::rename(draft, path).map_err(Error::file(path))?;
     let folder = path.parent().unwrap_or(path);
     let kept = File::open(folder).and_then(|folder| folder.sync_all());

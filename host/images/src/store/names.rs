@@ -8,7 +8,6 @@ use crate::digest::Digest;
 use crate::document::{Descriptor, Index, REF_NAME};
 use crate::error::{Error, Result};
 use crate::reference::Name;
-use crate::source;
 
 const MARK: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
 /// As many digits of a digest are enough to name an image.
@@ -27,7 +26,10 @@ impl Store {
     fn index(&self) -> Result<Index> {
         let path = self.folder.join("index.json");
         match fs::read(&path) {
-            Ok(text) => source::parse(&path.display().to_string(), "index", &text),
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| Error::ListDamaged {
+                path,
+                reason: error.to_string(),
+            }),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(Index {
                 schema_version: 2,
                 manifests: Vec::new(),

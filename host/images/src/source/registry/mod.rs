@@ -3,11 +3,18 @@
 //!
 //! A registry that wants to know who asks answers 401 and says whom to ask for a token. That is done once, with the credentials that
 //! docker keeps, if it keeps any for this registry. A token goes to the registry and never to where it redirects to.
+//!
+//! Connections end and servers stumble: what may pass (a connection that is lost, a status of 500 and above) is asked for
+//! again a few times ([`retry`]), a blob from where it ended ([`blob`]). One that says nothing for half a minute is lost, too.
 
+mod blob;
 mod challenge;
 mod credentials;
+mod retry;
+#[cfg(test)]
+mod tests;
 
-use std::io::{Cursor, Read};
+use std::io::{self, Cursor, Read};
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,15 +22,17 @@ use ureq::http::{Response, StatusCode, header};
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::{Agent, Body, Proxy};
 
+use self::blob::Blob;
 use self::challenge::Challenge;
 use self::credentials::Credentials;
+use self::retry::persistently;
 use super::{DOCUMENT_BYTES_MAX, Source};
 use crate::digest::Digest;
 use crate::document::{Descriptor, INDEX_TYPES, MANIFEST_TYPES};
 use crate::error::{Error, Result};
 use crate::reference::{Name, Remote};
 
-/// How long a registry may take to answer, not to send all it has.
+/// How long a registry may take to answer, and to go on with what it sends; not to send all it has.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// An image of a registry.
@@ -36,6 +45,10 @@ pub(super) struct Registry {
     top: Option<(Digest, Vec<u8>)>,
 }
 
+/// Where a registry says what the manifest is that it sends for a tag.
+const DIGEST_HEADER: &str = "docker-content-digest";
+const DIGEST_PREFIX: &str = "sha256:";
+
 /// What a server of tokens answers; old ones use the first name, new ones the second.
 #[derive(Deserialize)]
 struct Token {
@@ -44,6 +57,10 @@ struct Token {
 }
 
 pub(super) fn open(remote: &Remote) -> Registry {
+    with_patience(remote, PATIENCE)
+}
+
+fn with_patience(remote: &Remote, patience: Duration) -> Registry {
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
     // A proxy has another loopback than we.
     let proxy = match is_loopback(&remote.host) {
@@ -53,9 +70,10 @@ pub(super) fn open(remote: &Remote) -> Registry {
     let config = Agent::config_builder()
         .proxy(proxy)
         .http_status_as_error(false)
-        .timeout_resolve(Some(PATIENCE))
-        .timeout_connect(Some(PATIENCE))
-        .timeout_recv_response(Some(PATIENCE))
+        .timeout_resolve(Some(patience))
+        .timeout_connect(Some(patience))
+        .timeout_recv_response(Some(patience))
+        .timeout_per_read(Some(patience))
         .tls_config(tls.build())
         .build();
     Registry {
@@ -90,40 +108,56 @@ impl Registry {
     }
 
     fn failed(&self, said: impl ToString, way_out: &'static str) -> Error {
+        self.said(said, way_out, false)
+    }
+
+    /// The same, which may be otherwise in a moment.
+    fn stumbled(&self, said: impl ToString, way_out: &'static str) -> Error {
+        self.said(said, way_out, true)
+    }
+
+    fn said(&self, said: impl ToString, way_out: &'static str, is_passing: bool) -> Error {
         Error::Registry {
             host: self.remote.host.clone(),
             said: said.to_string().trim_end_matches('.').into(),
             way_out,
+            is_passing,
         }
     }
 
-    fn get(&self, url: &str, authorization: Option<&str>) -> Result<Response<Body>> {
+    /// Asks for what is at `url`, from that byte on.
+    fn get(&self, url: &str, authorization: Option<&str>, start: u64) -> Result<Response<Body>> {
         let accept = [MANIFEST_TYPES, INDEX_TYPES].concat().join(", ");
         let mut request = self.agent.get(url).header(header::ACCEPT, accept);
         if let Some(authorization) = authorization {
             request = request.header(header::AUTHORIZATION, authorization);
         }
+        if start > 0 {
+            request = request.header(header::RANGE, format!("bytes={start}-"));
+        }
         let way_out = "check its name, and whether this host reaches it";
-        request
-            .call()
-            .map_err(|error| self.failed(format!("nothing ({error})"), way_out))
+        request.call().map_err(|error| match is_lost(&error) {
+            true => self.stumbled(format!("half of an answer ({error})"), "try again later"),
+            false => self.failed(format!("nothing ({error})"), way_out),
+        })
     }
 
     /// Asks, and once more as somebody if the registry wants to know who asks. `None` if it has no such thing.
-    fn ask(&mut self, rest: &str) -> Result<Option<Response<Body>>> {
+    fn ask(&mut self, rest: &str, start: u64) -> Result<Option<Response<Body>>> {
         let url = self.url(rest);
-        let mut answer = self.get(&url, self.authorization.as_deref())?;
+        let mut answer = self.get(&url, self.authorization.as_deref(), start)?;
         if answer.status() == StatusCode::UNAUTHORIZED {
             self.authorization = Some(self.authorize(&answer)?);
-            answer = self.get(&url, self.authorization.as_deref())?;
+            answer = self.get(&url, self.authorization.as_deref(), start)?;
         }
         match answer.status() {
-            StatusCode::OK => Ok(Some(answer)),
+            StatusCode::OK | StatusCode::PARTIAL_CONTENT => Ok(Some(answer)),
             StatusCode::NOT_FOUND => Ok(None),
             StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(self.refused(answer.status())),
             StatusCode::TOO_MANY_REQUESTS => {
                 Err(self.failed(answer.status(), "try again later, or `docker login` there"))
             }
+            status if status.is_server_error() => Err(self.stumbled(status, "try again later")),
             status => Err(self.failed(status, "try again later")),
         }
     }
@@ -155,26 +189,43 @@ impl Registry {
         let joint = if realm.contains('?') { '&' } else { '?' };
         let url = format!("{realm}{joint}{query}");
         let basic = credentials.map(|credentials| credentials.basic());
-        let answer = self.get(&url, basic.as_deref())?;
+        let answer = self.get(&url, basic.as_deref(), 0)?;
+        if answer.status().is_server_error() {
+            return Err(self.stumbled(answer.status(), "try again later"));
+        }
         if answer.status() != StatusCode::OK {
             return Err(self.refused(answer.status()));
         }
-        let mut text = Vec::new();
-        let body = answer.into_body().into_reader().take(DOCUMENT_BYTES_MAX);
-        let read = { body }.read_to_end(&mut text).map(|_| text);
-        let token = read
-            .ok()
-            .and_then(|text| serde_json::from_slice::<Token>(&text).ok());
+        let text = self.document(answer, "a token")?;
+        let token = serde_json::from_slice::<Token>(&text).ok();
         let token = token.and_then(|token| token.token.or(token.access_token));
         match token {
             Some(token) => Ok(format!("Bearer {token}")),
-            None => Err(self.failed("no token", "try again later")),
+            None => Err(self.stumbled("no token", "try again later")),
+        }
+    }
+
+    /// All that an answer brings, as far as that is a document.
+    fn document(&self, answer: Response<Body>, what: &str) -> Result<Vec<u8>> {
+        let mut text = Vec::new();
+        let mut body = answer.into_body().into_reader().take(DOCUMENT_BYTES_MAX);
+        match body.read_to_end(&mut text) {
+            Ok(_) => Ok(text),
+            Err(error) => Err(self.interrupted(what, error)),
+        }
+    }
+
+    fn interrupted(&self, what: impl ToString, reason: impl ToString) -> Error {
+        Error::Interrupted {
+            host: self.remote.host.clone(),
+            what: what.to_string(),
+            reason: reason.to_string(),
         }
     }
 
     fn fetch_top(&mut self) -> Result<Descriptor> {
         let version = self.remote.version.clone();
-        let Some(answer) = self.ask(&format!("manifests/{version}"))? else {
+        let Some(answer) = self.ask(&format!("manifests/{version}"), 0)? else {
             return Err(Error::NoSuchImage {
                 name: format!("docker://{}", self.remote),
                 way_out: "the registry has none of that name and tag".into(),
@@ -184,11 +235,16 @@ impl Registry {
         let media_type = media_type.and_then(|text| text.to_str().ok());
         let media_type = media_type.unwrap_or_default().split(';').next();
         let media_type = media_type.unwrap_or_default().trim().to_string();
-        let mut text = Vec::new();
-        let mut body = answer.into_body().into_reader().take(DOCUMENT_BYTES_MAX);
-        body.read_to_end(&mut text)
-            .map_err(|error| self.failed(format!("half of a manifest ({error})"), "try again"))?;
+        let announced = answer.headers().get(DIGEST_HEADER);
+        let announced = announced.and_then(|text| text.to_str().ok());
+        let announced = announced.map(ToString::to_string);
+        let text = self.document(answer, "a manifest")?;
         let digest = Digest::of(&text);
+        if let Some(announced) = announced.filter(|own| *own != digest.to_string())
+            && announced.starts_with(DIGEST_PREFIX)
+        {
+            return Err(self.interrupted("a manifest", format!("it is not {announced}")));
+        }
         if version.contains(':') && version != digest.to_string() {
             return Err(Error::BlobDamaged {
                 origin: self.origin(),
@@ -224,7 +280,7 @@ impl Source for Registry {
     }
 
     fn top(&mut self) -> Result<Descriptor> {
-        self.fetch_top()
+        persistently(|| self.fetch_top())
     }
 
     fn open(&mut self, blob: &Descriptor) -> Result<Box<dyn Read + '_>> {
@@ -237,8 +293,9 @@ impl Source for Registry {
         }
         let is_manifest = blob.is_index() || MANIFEST_TYPES.contains(&blob.media_type.as_str());
         let kind = if is_manifest { "manifests" } else { "blobs" };
-        match self.ask(&format!("{kind}/{}", blob.digest))? {
-            Some(answer) => Ok(Box::new(answer.into_body().into_reader())),
+        let rest = format!("{kind}/{}", blob.digest);
+        match persistently(|| self.ask(&rest, 0))? {
+            Some(answer) => Ok(Box::new(Blob::new(self, rest, blob, answer))),
             None => Err(Error::BlobMissing {
                 origin: self.origin(),
                 digest: blob.digest.to_string(),
@@ -247,27 +304,17 @@ impl Source for Registry {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_this_host_is_asked_without_tls() {
-        for host in [
-            "127.0.0.1:5000",
-            "localhost",
-            "localhost:5000",
-            "[::1]:5000",
-        ] {
-            assert!(is_loopback(host), "{host}");
-        }
-        for host in [
-            "example.com",
-            "localhost.example.com:5000",
-            "10.0.0.1:5000",
-            "[fe80::1]:5000",
-        ] {
-            assert!(!is_loopback(host), "{host}");
-        }
+/// Whether the connection was there and ended.
+fn is_lost(error: &ureq::Error) -> bool {
+    match error {
+        ureq::Error::Io(error) => matches!(
+            error.kind(),
+            io::ErrorKind::ConnectionReset
+                | io::ErrorKind::ConnectionAborted
+                | io::ErrorKind::BrokenPipe
+                | io::ErrorKind::UnexpectedEof
+        ),
+        ureq::Error::Protocol(_) | ureq::Error::BodyStalled => true,
+        _ => false,
     }
 }
