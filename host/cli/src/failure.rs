@@ -1,6 +1,6 @@
 //! Why a command fails: each a sentence with the way out.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
 use crate::pack::PackError;
@@ -278,8 +278,10 @@ pub enum Failure {
         /// The disk.
         path: PathBuf,
     },
-    /// A snapshot that another version wrote.
-    #[error("The snapshot {name} cannot be read: take it again with this version.")]
+    /// A snapshot that another version wrote, or that the host's disk has damaged.
+    #[error(
+        "The snapshot {name} cannot be read: remove it with `sietch snapshots --rm {name}`, and take it again."
+    )]
     BadSnapshot {
         /// The snapshot.
         name: String,
@@ -379,6 +381,14 @@ pub enum Failure {
         /// Its name.
         name: String,
     },
+    /// A network whose description cannot be read.
+    #[error(
+        "What is known of the network {name} is damaged: `sietch network rm {name}` removes it, and `sietch network create {name}` makes it anew."
+    )]
+    NetworkDamaged {
+        /// Its name.
+        name: String,
+    },
     /// A network that is there already.
     #[error("There is a network {name} already.")]
     NetworkThere {
@@ -458,6 +468,21 @@ pub enum Failure {
         /// Its last words.
         said: String,
     },
+    /// The host's disk is full.
+    #[error("There is no room left for {}: free some there.", path.display())]
+    DiskFull {
+        /// What is to be written.
+        path: PathBuf,
+    },
+    /// A file that the user's limits do not allow.
+    #[error(
+        "{} would be larger than files may be here: `ulimit -f unlimited` lifts that limit.",
+        path.display()
+    )]
+    FileTooLarge {
+        /// The file.
+        path: PathBuf,
+    },
     /// A file of ours that cannot be read or written.
     #[error("{} cannot be used: {source}.", path.display())]
     File {
@@ -475,7 +500,11 @@ impl Failure {
     /// Wraps an I/O error with the path that it befell.
     pub fn file(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::File { path, source }
+        move |source| match source.kind() {
+            ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Self::DiskFull { path },
+            ErrorKind::FileTooLarge => Self::FileTooLarge { path },
+            _ => Self::File { path, source },
+        }
     }
 
     /// The command's exit status.

@@ -12,6 +12,9 @@ use cli::failure::Failure;
 use cli::flags::{Cli, Command, from, refused};
 use cli::state;
 
+/// setrlimit(2).
+const SIGXFSZ: i32 = 25;
+
 fn main() -> ExitCode {
     let grammar = match defaults::command() {
         Ok(grammar) => grammar,
@@ -24,6 +27,8 @@ fn main() -> ExitCode {
         Ok(parsed) => parsed,
         Err(error) => return unparsed(&error),
     };
+    // A write beyond the user's limit (RLIMIT_FSIZE) fails then, and is told as such.
+    let _ = signal_hook::flag::register(SIGXFSZ, Default::default());
     let ready = from::check(&matches).and_then(|()| state::claim_folders());
     if let Err(failure) = ready {
         return failed(&failure);

@@ -73,6 +73,24 @@ pub fn all() -> Result<Vec<(Snapshot, Saved)>, Failure> {
     Ok(snapshots.collect())
 }
 
+/// Why those cannot be used that are there and damaged.
+pub fn damaged() -> Vec<Failure> {
+    let base = base().ok();
+    let listing = base.and_then(|base| fs::read_dir(base).ok());
+    let names = listing.into_iter().flatten().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    let snapshots = names.filter(|name| !name.starts_with('.'));
+    let tried = snapshots.filter_map(|name| {
+        let snapshot = Snapshot::of(&name).ok()?;
+        let saved = snapshot.saved();
+        let machine = saved.and_then(|saved| snapshot.machine(&saved, Vec::new(), Path::new("")));
+        let failure = machine.err()?;
+        let is_damaged = !matches!(failure, Failure::SnapshotWithoutDisk { .. });
+        is_damaged.then_some(Failure::BadSnapshot { name })
+    });
+    tried.collect()
+}
+
 impl Snapshot {
     /// That of this name.
     pub fn of(name: &str) -> Result<Self, Failure> {
@@ -102,6 +120,11 @@ impl Snapshot {
         forwards: Vec<Forward>,
         state: &Path,
     ) -> Result<Machine, Failure> {
+        if !qemu::snapshot::is_whole(&self.folder, saved.machine.memory_mib) {
+            return Err(Failure::BadSnapshot {
+                name: self.name.clone(),
+            });
+        }
         let mut files = saved.machine.disks.iter().map(|disk| &disk.file);
         if let Some(path) = files.find(|file| !file.exists()) {
             return Err(Failure::SnapshotWithoutDisk {

@@ -20,6 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
 use crate::stdio::StdFile;
+use crate::{leftovers, processes};
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -40,6 +41,12 @@ pub struct Settings {
     pub qemu_pid: u32,
     /// The process that serves the console.
     pub session_pid: u32,
+    /// What tells both from others that have their numbers later ([`crate::processes`]).
+    #[serde(default)]
+    pub qemu_mark: Option<String>,
+    /// See [`Settings::qemu_mark`].
+    #[serde(default)]
+    pub session_mark: Option<String>,
     /// Forwarded ports, as `ip:port->port/protocol`.
     pub ports: Vec<String>,
     /// The network that it is on, and its address there.
@@ -109,7 +116,16 @@ impl Settings {
         match (self.is_restarting, self.ended) {
             (true, _) => self.has_session(),
             (false, Some(_)) => false,
-            (false, None) => is_qemu(self.qemu_pid) || self.has_session(),
+            (false, None) => self.has_qemu() || self.has_session(),
+        }
+    }
+
+    /// With QEMU's process.
+    pub fn with_qemu(self, pid: u32) -> Self {
+        Self {
+            qemu_pid: pid,
+            qemu_mark: processes::mark_of(pid),
+            ..self
         }
     }
 
@@ -117,7 +133,9 @@ impl Settings {
     pub fn of_now(self) -> Self {
         Self {
             qemu_pid: 0,
+            qemu_mark: None,
             session_pid: std::process::id(),
+            session_mark: processes::mark_of(std::process::id()),
             started_s: now_s(),
             arguments: env::args().skip(1).collect(),
             directory: env::current_dir().unwrap_or_default(),
@@ -138,7 +156,12 @@ impl Settings {
 
     /// Whether the process that keeps it is there.
     fn has_session(&self) -> bool {
-        is_called(self.session_pid, "sietch")
+        processes::is_called(self.session_pid, self.session_mark.as_deref(), "sietch")
+    }
+
+    /// Whether QEMU is there.
+    fn has_qemu(&self) -> bool {
+        processes::is_called(self.qemu_pid, self.qemu_mark.as_deref(), "qemu")
     }
 
     /// How long a program that was asked to end may take.
@@ -158,7 +181,7 @@ pub fn kill(settings: &Settings) {
     let pid = i32::try_from(settings.qemu_pid)
         .ok()
         .and_then(Pid::from_raw);
-    if let Some(pid) = pid.filter(|_| is_qemu(settings.qemu_pid)) {
+    if let Some(pid) = pid.filter(|_| settings.has_qemu()) {
         // It may end by itself right now, which is as good.
         let _ = kill_process(pid, Signal::KILL);
     }
@@ -204,37 +227,51 @@ impl Folder {
 
     /// Whether a machine runs here, or somebody is starting one.
     fn is_in_use(&self) -> bool {
-        let owner = || fs::read_to_string(self.0.join(OWNER)).ok();
         match self.settings() {
             Some(settings) => {
-                is_qemu(settings.qemu_pid) || settings.is_restarting && settings.has_session()
+                settings.has_qemu() || settings.is_restarting && settings.has_session()
             }
-            None => owner().is_some_and(|pid| Path::new("/proc").join(pid).exists()),
+            None => self.owner().is_some_and(|own| processes::is_there(&own)),
         }
+    }
+
+    /// The process that starts a machine here ([`processes::told`]).
+    pub fn owner(&self) -> Option<String> {
+        fs::read_to_string(self.0.join(OWNER)).ok()
+    }
+
+    /// Makes this process the owner in the place of the one that started it, which may be killed at any moment.
+    ///
+    /// Errors: `NameTaken` if somebody took the folder meanwhile.
+    pub fn take_over(&self, name: &str, from: &str) -> Result<(), Failure> {
+        if self.owner().as_deref() != Some(from) {
+            return Err(Failure::NameTaken { name: name.into() });
+        }
+        let (draft, path) = (self.0.join("owner.new"), self.0.join(OWNER));
+        fs::write(&draft, processes::told(std::process::id()))
+            .and_then(|()| fs::rename(&draft, &path))
+            .map_err(Failure::file(path))
+    }
+
+    /// Whether it is of nobody: no machine is known that was here, and nobody starts one.
+    pub fn is_abandoned(&self) -> bool {
+        self.0.is_dir() && self.settings().is_none() && !self.is_in_use()
     }
 
     /// Replaces what a machine of this name left behind; false if somebody else was
     /// faster. The folder appears with its owner's number in it, by one rename.
     fn make_fresh(&self) -> Result<bool, Failure> {
-        let pid = std::process::id();
-        let (left, draft) = (self.beside(pid, "left"), self.beside(pid, "new"));
-        if fs::rename(&self.0, &left).is_ok() {
-            let _ = fs::remove_dir_all(&left);
-        }
+        // It may not be there, or go just now by another one's hand.
+        let _ = leftovers::remove(&self.0);
+        let draft = leftovers::draft_of(&self.0);
         fs::create_dir_all(&draft)
-            .and_then(|()| fs::write(draft.join(OWNER), pid.to_string()))
+            .and_then(|()| fs::write(draft.join(OWNER), processes::told(std::process::id())))
             .map_err(Failure::file(&draft))?;
         let is_ours = fs::rename(&draft, &self.0).is_ok();
         if !is_ours {
             let _ = fs::remove_dir_all(&draft);
         }
         Ok(is_ours)
-    }
-
-    fn beside(&self, pid: u32, what: &str) -> PathBuf {
-        let mut name = self.0.clone().into_os_string();
-        name.push(format!(".{pid}.{what}"));
-        name.into()
     }
 
     /// The path.
@@ -254,13 +291,16 @@ impl Folder {
 
     /// The machine's settings, if there was one.
     pub fn settings(&self) -> Option<Settings> {
-        serde_json::from_slice(&fs::read(self.settings_file()).ok()?).ok()
+        let text = fs::read(self.settings_file()).ok()?;
+        let settings: Settings = serde_json::from_slice(&text).ok()?;
+        // A `rename` that was killed has changed the folder's name only.
+        let name = self.0.file_name()?.to_str()?.to_string();
+        Some(Settings { name, ..settings })
     }
 
     /// The machine's settings while it runs.
     pub fn running(&self) -> Option<Settings> {
-        self.settings()
-            .filter(|settings| is_qemu(settings.qemu_pid))
+        self.settings().filter(Settings::has_qemu)
     }
 
     /// The machine of this process has ended with that status, and is about to be started again or not. One write says
@@ -335,7 +375,7 @@ impl Folder {
 
     /// Removes all that is kept of a machine that has ended.
     pub fn remove(&self) -> Result<(), Failure> {
-        fs::remove_dir_all(&self.0).map_err(Failure::file(&self.0))
+        leftovers::remove(&self.0).map_err(Failure::file(&self.0))
     }
 
     /// Gives it another name, which nobody has.
@@ -378,12 +418,21 @@ pub fn running() -> Vec<Settings> {
     machines
 }
 
+/// The folders of machines.
+fn folders() -> impl Iterator<Item = Folder> {
+    let listing = fs::read_dir(base()).into_iter().flatten().flatten();
+    let is_named = |entry: &fs::DirEntry| !entry.file_name().as_encoded_bytes().starts_with(b".");
+    listing.filter(is_named).map(|entry| Folder(entry.path()))
+}
+
+/// Those of nobody, which a command left that was killed.
+pub fn abandoned() -> Vec<Folder> {
+    folders().filter(Folder::is_abandoned).collect()
+}
+
 /// All machines of which something is kept, by name.
 pub fn all() -> Vec<Settings> {
-    let listing = fs::read_dir(base()).into_iter().flatten().flatten();
-    let mut machines: Vec<_> = listing
-        .filter_map(|entry| Folder(entry.path()).settings())
-        .collect();
+    let mut machines: Vec<_> = folders().filter_map(|folder| folder.settings()).collect();
     machines.sort_by(|a, b| a.name.cmp(&b.name));
     machines
 }
@@ -433,6 +482,7 @@ pub fn claim_folders() -> Result<(), Failure> {
             return Err(Failure::ForeignFolder { path });
         }
         fs::set_permissions(&path, Permissions::from_mode(0o700)).map_err(Failure::file(&path))?;
+        leftovers::sweep(&path);
     }
     Ok(())
 }
@@ -443,13 +493,4 @@ pub(crate) fn runtime_folder(name: &str) -> PathBuf {
         Some(folder) => PathBuf::from(folder).join(name),
         None => env::temp_dir().join(format!("{name}-{}", rustix::process::getuid().as_raw())),
     }
-}
-
-/// Whether the process is there and still the QEMU that we started: numbers are reused.
-fn is_qemu(pid: u32) -> bool {
-    is_called(pid, "qemu")
-}
-
-fn is_called(pid: u32, name: &str) -> bool {
-    fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|comm| comm.starts_with(name))
 }

@@ -36,6 +36,12 @@ fn devices(folder: &Path) -> PathBuf {
     folder.join("devices")
 }
 
+/// Whether the snapshot of a machine with so much memory is there to its last byte: QEMU would be killed where memory has none.
+pub fn is_whole(folder: &Path, memory_mib: u32) -> bool {
+    let bytes = |path: PathBuf| fs::metadata(path).map_or(0, |file| file.len());
+    bytes(memory(folder)) == u64::from(memory_mib) << 20 && bytes(devices(folder)) > 0
+}
+
 /// Where a template with that state folder is handed the state.
 pub(crate) fn handover(state: &Path) -> PathBuf {
     state.join("handover")

@@ -16,11 +16,24 @@ use crate::state::Folder;
 
 /// Set for the process behind a detached machine, to the machine's name.
 const DETACHED: &str = "SIETCH_DETACHED";
+/// Beside it: who took the folder ([`Folder::owner`]).
+const OWNER: &str = "SIETCH_OWNER";
 const POLL: Duration = Duration::from_millis(20);
 
 /// The name of the machine that this process serves in the background.
 pub fn name() -> Option<String> {
     env::var(DETACHED).ok()
+}
+
+/// Makes the folder of the machine `name` that of this process, which serves it, and not of the one that started this one and
+/// is about to leave.
+///
+/// Errors: `NameTaken` if that was killed, and somebody else took the folder.
+pub fn take_over(name: &str) -> Result<(), Failure> {
+    match env::var(OWNER) {
+        Ok(owner) => Folder::of(name).take_over(name, &owner),
+        Err(_) => Ok(()),
+    }
 }
 
 /// Starts `sietch` with these arguments, in that directory, as the machine `name`, and waits until it is listed, or has
@@ -39,6 +52,7 @@ pub fn start(
         .args(arguments)
         .current_dir(directory)
         .env(DETACHED, name)
+        .env(OWNER, folder.owner().unwrap_or_default())
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(words)

@@ -5,7 +5,12 @@ use std::fs::OpenOptions;
 use qemu::{Accel, Acceleration, Qemu};
 
 use crate::bootable::tools;
+use crate::failure::Failure;
 use crate::kernel_file;
+use crate::networks;
+use crate::oci;
+use crate::snapshots;
+use crate::state;
 use crate::volumes;
 
 /// One check's result.
@@ -16,9 +21,11 @@ enum Finding {
     Note(String),
     /// Does not work: what and how to get it.
     Missing(String),
+    /// Is there and cannot be used: what and the way out.
+    Damaged(String),
 }
 
-/// Runs the command: status 1 if something is missing.
+/// Runs the command: status 1 if something is missing or damaged.
 pub fn doctor() -> u8 {
     let findings = [
         qemu(),
@@ -30,12 +37,16 @@ pub fn doctor() -> u8 {
         file_system_tools(),
     ];
     let mut status = 0;
-    for finding in findings {
+    for finding in findings.into_iter().chain(leftovers()).chain(damages()) {
         match finding {
             Finding::Fine(fact) => println!("ok       {fact}"),
             Finding::Note(note) => println!("note     {note}"),
             Finding::Missing(what) => {
                 println!("missing  {what}");
+                status = 1;
+            }
+            Finding::Damaged(what) => {
+                println!("damaged  {what}");
                 status = 1;
             }
         }
@@ -82,6 +93,30 @@ fn tap() -> Finding {
             "/dev/net/tun cannot be opened, so --net tap=... does not work: run as root, or keep to --net user.".into(),
         ),
     }
+}
+
+/// Removes what commands left that were killed, where the next command does not.
+fn leftovers() -> Option<Finding> {
+    let removed = state::abandoned().into_iter();
+    let removed = removed.filter(|folder| folder.remove().is_ok()).count();
+    (removed > 0).then(|| {
+        Finding::Note(format!(
+            "What was left of {removed} machines whose start was cut off is removed."
+        ))
+    })
+}
+
+/// What is there and cannot be read, each with the way out.
+fn damages() -> Vec<Finding> {
+    let images = oci::of_user().and_then(|store| Ok(store.list()?)).err();
+    let networks = networks::Store::of_user().map_or_else(|_| Vec::new(), |own| own.damaged());
+    let networks = networks
+        .into_iter()
+        .map(|name| Failure::NetworkDamaged { name });
+    let snapshots = snapshots::damaged().into_iter();
+    let all = images.into_iter().chain(networks).chain(snapshots);
+    all.map(|failure| Finding::Damaged(failure.to_string()))
+        .collect()
 }
 
 fn file_system_tools() -> Finding {

@@ -17,6 +17,9 @@ pub fn rm(flags: &RmFlags) -> Result<u8, Failure> {
 
 pub(super) fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
     let folder = Folder::of(name);
+    if folder.is_abandoned() {
+        return folder.remove();
+    }
     let Some(settings) = folder.settings() else {
         return Err(Failure::NoSuchMachine { name: name.into() });
     };

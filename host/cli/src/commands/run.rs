@@ -21,6 +21,7 @@ use crate::machine_plan::{self, GuestConfig, Plan};
 use crate::networks;
 use crate::oci::{self, Container};
 use crate::pack::program;
+use crate::processes;
 use crate::profile::{Format, Recorder, Wish};
 use crate::session::{Served, Session, StopRules};
 use crate::signals;
@@ -69,6 +70,9 @@ fn run_once(flags: &RunFlags) -> Result<u8, Failure> {
     let detached = background::name();
     if flags.detach && detached.is_none() && !flags.dry_run {
         return detach(flags);
+    }
+    if let (Some(name), 0) = (&detached, Turn::of_this_process().restarts) {
+        background::take_over(name)?;
     }
     if flags.life.restart != RestartPolicy::No && !flags.detach {
         return Err(Failure::RestartInForeground);
@@ -201,10 +205,7 @@ impl Started<'_> {
         if let Console::Streams(stdio) = self.console {
             folder.write_plan(session.machine(), stdio.files)?;
         }
-        let settings = Settings {
-            qemu_pid: session.pid(),
-            ..self.settings.clone()
-        };
+        let settings = self.settings.clone().with_qemu(session.pid());
         folder.write_settings(&settings)?;
         if folder.is_wished_to_stop() {
             // Whoever stopped it while it was started again found nobody to ask.
@@ -222,7 +223,10 @@ impl Started<'_> {
         let status = served.report.status();
         let next = turn.next(flags.life.restart, folder, status, start.elapsed());
         let next = next.filter(|_| !served.was_asked);
-        folder.note_end(status, next.is_some())?;
+        if let Err(failure) = folder.note_end(status, next.is_some()) {
+            // How the program ended counts more than that it cannot be kept.
+            eprintln!("sietch: {failure}");
+        }
         events::note(name, "die", Some(status));
         if let Some(recorder) = recorder {
             recorder.finish();
@@ -483,7 +487,9 @@ fn settings(
         name: name.to_string(),
         command: flags.program.command().to_vec(),
         qemu_pid: 0,
+        qemu_mark: None,
         session_pid: std::process::id(),
+        session_mark: processes::mark_of(std::process::id()),
         ports: ports(machine),
         network: match &flags.net {
             NetFlag::Network(name) => Some(name.clone()),

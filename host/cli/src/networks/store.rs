@@ -2,7 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::hash::{BuildHasher, RandomState};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use switch::{Files, Network, join};
 
 use crate::failure::Failure;
 use crate::flags::NetworkCreateFlags;
-use crate::state;
+use crate::{leftovers, state};
 
 /// A network's description, in its folder.
 const DESCRIPTION: &str = "network.json";
@@ -37,10 +37,24 @@ impl Store {
 
     /// The network `name`.
     ///
-    /// Errors: `NoSuchNetwork`.
+    /// Errors: `NoSuchNetwork`, `NetworkDamaged`.
     pub fn network(&self, name: &str) -> Result<Network, Failure> {
-        self.find(name)
-            .ok_or_else(|| Failure::NoSuchNetwork { name: name.into() })
+        let named = |name: &str| name.to_string();
+        match (self.find(name), self.0.join(name).is_dir()) {
+            (Some(network), _) => Ok(network),
+            (None, true) => Err(Failure::NetworkDamaged { name: named(name) }),
+            (None, false) => Err(Failure::NoSuchNetwork { name: named(name) }),
+        }
+    }
+
+    /// Those that are there and of which nothing is known any more.
+    pub fn damaged(&self) -> Vec<String> {
+        let listing = fs::read_dir(&self.0).into_iter().flatten().flatten();
+        let names = listing.filter_map(|entry| entry.file_name().into_string().ok());
+        let is_damaged = |name: &String| {
+            !name.starts_with('.') && self.0.join(name).is_dir() && self.find(name).is_none()
+        };
+        names.filter(is_damaged).collect()
     }
 
     fn find(&self, name: &str) -> Option<Network> {
@@ -77,15 +91,18 @@ impl Store {
         if all.iter().any(|network| network.name == name) {
             return Err(Failure::NetworkThere { name });
         }
+        let folder = self.0.join(&name);
+        if folder.is_dir() {
+            return Err(Failure::NetworkDamaged { name });
+        }
         let network = describe(flags, &all)?;
-        let (folder, draft) = (self.0.join(&name), self.0.join(format!(".new-{name}")));
-        // What was not finished before.
-        let _ = fs::remove_dir_all(&draft);
+        let draft = leftovers::draft_of(&folder);
         make(&draft)?;
         let text = serde_json::to_vec_pretty(&network).unwrap_or_default();
-        fs::write(draft.join(DESCRIPTION), text)
+        write_whole(&draft.join(DESCRIPTION), &text)
             .and_then(|()| fs::rename(&draft, &folder))
-            .map_err(Failure::file(&folder))?;
+            .map_err(Failure::file(&folder))
+            .inspect_err(|_| drop(fs::remove_dir_all(&draft)))?;
         Ok(network)
     }
 
@@ -94,14 +111,20 @@ impl Store {
     /// Errors: `NetworkUsed` while machines are on it.
     pub fn remove(&self, name: &str) -> Result<(), Failure> {
         let _lock = self.lock()?;
-        self.network(name)?;
+        match self.network(name) {
+            Ok(_) | Err(Failure::NetworkDamaged { .. }) => {}
+            Err(failure) => return Err(failure),
+        }
         let users = users(name);
         if !users.is_empty() {
             let name = name.into();
             return Err(Failure::NetworkUsed { name, users });
         }
         let folder = self.0.join(name);
-        fs::remove_dir_all(&folder).map_err(Failure::file(&folder))
+        leftovers::remove(&folder).map_err(Failure::file(&folder))?;
+        // Of the switch, which has ended.
+        let _ = fs::remove_dir_all(runtime_folder(name));
+        Ok(())
     }
 
     fn lock(&self) -> Result<File, Failure> {
@@ -110,8 +133,16 @@ impl Store {
         let lock = File::create(&path).map_err(Failure::file(&path))?;
         flock(&lock, FlockOperation::LockExclusive)
             .map_err(|error| Failure::file(&path)(error.into()))?;
+        leftovers::sweep(&self.0);
         Ok(lock)
     }
+}
+
+/// Writes a file that is there as a whole after a loss of power, if it has its name then.
+fn write_whole(path: &Path, text: &[u8]) -> std::io::Result<()> {
+    let mut file = File::create(path)?;
+    file.write_all(text)?;
+    file.sync_all()
 }
 
 /// The machines that are on the network `name`.
