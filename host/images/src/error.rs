@@ -154,6 +154,14 @@ pub enum Error {
         /// Why it cannot be read.
         reason: String,
     },
+    /// Something stands in the store where a file or a folder of it should be.
+    #[error("{} cannot be used: {source}; remove it, and it is made anew.", path.display())]
+    Misplaced {
+        /// The place.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: io::Error,
+    },
     /// A file that the user's limits do not allow.
     #[error(
         "{} would be larger than files may be here: `ulimit -f unlimited` lifts that limit.",
@@ -164,7 +172,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// A file that cannot be read or written.
-    #[error("{} cannot be used: {source}{}.", path.display(), way_out(source))]
+    #[error("{} cannot be used: {source}.", path.display())]
     File {
         /// The file.
         path: PathBuf,
@@ -176,17 +184,6 @@ pub enum Error {
 /// What functions here return.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What helps against an error of a file in the store.
-fn way_out(error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => {
-            "; remove it, and it is made anew"
-        }
-        io::ErrorKind::PermissionDenied => "; give yourself the right to it, or remove it",
-        _ => "",
-    }
-}
-
 impl Error {
     /// Wraps an I/O error with the path that it befell; a full disk has a sentence of its own, and so has an error of
     /// ours that came through a reader.
@@ -195,6 +192,17 @@ impl Error {
         move |source| match source.downcast::<Self>() {
             Ok(own) => own,
             Err(source) => Self::of_file(path, source),
+        }
+    }
+
+    /// The same for a file or folder of the store's own, which may be removed.
+    pub(crate) fn own(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| match source.kind() {
+            io::ErrorKind::IsADirectory
+            | io::ErrorKind::NotADirectory
+            | io::ErrorKind::AlreadyExists => Self::Misplaced { path, source },
+            _ => Self::of_file(path, source),
         }
     }
 

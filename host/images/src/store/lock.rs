@@ -23,7 +23,7 @@ impl Lock {
             .write(true)
             .mode(0o600)
             .open(path)
-            .map_err(Error::file(path))?;
+            .map_err(Error::own(path))?;
         flock(&file, FlockOperation::LockExclusive)
             .map_err(|error| Error::file(path)(error.into()))?;
         Ok(Self(file))

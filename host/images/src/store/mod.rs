@@ -83,7 +83,7 @@ impl Store {
                 .recursive(true)
                 .mode(0o700)
                 .create(folder)
-                .map_err(Error::file(folder))?;
+                .map_err(Error::own(folder))?;
         }
         let lock = Lock::take(&self.folder.join("lock"))?;
         for folder in [self.folder.clone(), self.blobs(), self.roots()] {

@@ -34,7 +34,7 @@ impl Store {
                 schema_version: 2,
                 manifests: Vec::new(),
             }),
-            Err(error) => Err(Error::file(path)(error)),
+            Err(error) => Err(Error::own(path)(error)),
         }
     }
 
