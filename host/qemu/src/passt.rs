@@ -6,6 +6,11 @@
 //! QEMU, so with the machine, however that ends, and with us if QEMU never calls. On a network of machines its switch
 //! calls, and calls again if it was started anew: passt ends with us only.
 //!
+//! Debian 12's looks without a pause at each client that gave up before the machine answered it, until it forgets that one
+//! after ten seconds (an event of epoll(7) that is level-triggered and not taken; mended upstream in 2024). A machine
+//! that is slow for want of CPU would have still less, and more clients would give up. So passt has less weight than QEMU
+//! where both want a CPU, and all that it wants elsewhere.
+//!
 //! Where it does not start (on a host without a route, or where a user may not make
 //! namespaces) QEMU's own network does its work, and we say why.
 
@@ -16,7 +21,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::getuid;
+use rustix::process::{Pid, getuid, setpriority_process};
 
 use crate::machine::{Forward, Forwarder, Machine, Net, Protocol};
 use crate::starter;
@@ -25,6 +30,8 @@ const PROGRAM: &str = "passt";
 /// How long it may take until it listens.
 const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
+/// A third of QEMU's weight (sched(7)).
+const NICENESS: i32 = 5;
 /// The flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`).
 const LISTENING: &str = "00010000";
 /// The network in the machine.
@@ -79,6 +86,8 @@ impl Passt {
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::null());
         let child = starter::start(command).map_err(|error| error.to_string())?;
+        // Where it may not be, it works all the same.
+        let _ = setpriority_process(Pid::from_raw(child.id() as i32), NICENESS);
         let mut passt = Self(child);
         let outcome = passt.wait_until_listening(&socket);
         outcome.map_err(|error| last_words(&log).unwrap_or_else(|| error.to_string()))?;
