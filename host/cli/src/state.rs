@@ -221,7 +221,8 @@ impl Folder {
     /// Takes the folder of `name` unless it is in use.
     fn try_take(name: &str) -> Result<Option<Self>, Failure> {
         let folder = Self::of(name);
-        let is_ours = !folder.is_in_use() && folder.make_fresh()?;
+        let is_free = !folder.is_in_use() && !folder.is_of_data();
+        let is_ours = is_free && folder.make_fresh()?;
         Ok(is_ours.then_some(folder))
     }
 
@@ -253,9 +254,17 @@ impl Folder {
             .map_err(Failure::file(path))
     }
 
-    /// Whether it is of nobody: no machine is known that was here, and nobody starts one.
+    /// Whether it is of nobody: no machine is known that was here, and nobody starts one. A folder without an owner is none of a
+    /// machine: what lasts may be kept beside them.
     pub fn is_abandoned(&self) -> bool {
-        self.0.is_dir() && self.settings().is_none() && !self.is_in_use()
+        self.owner().is_some() && self.settings().is_none() && !self.is_in_use()
+    }
+
+    /// Whether what lasts is kept there: a user may have one folder for both.
+    fn is_of_data(&self) -> bool {
+        let name = self.0.file_name().and_then(|name| name.to_str());
+        let data = name.and_then(|name| data_folder(name).ok());
+        self.0.exists() && self.owner().is_none() && data.as_ref() == Some(&self.0)
     }
 
     /// Replaces what a machine of this name left behind; false if somebody else was

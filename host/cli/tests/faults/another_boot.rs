@@ -128,14 +128,22 @@ fn what_was_left_half_made_goes_with_the_next_command() {
         fs::write(base.join(left).join("settings.json"), "{}").expect("a file");
     }
     fs::create_dir_all(base.join("cut")).expect("a folder");
+    fs::write(base.join("cut/owner"), format!("1 {MARK}")).expect("a file");
+    // Where a user has all in one place, what lasts is beside machines.
+    let kept = base.join("images");
+    fs::create_dir_all(&kept).expect("a folder");
     succeed(&mut scene.sietch(&["ps", "-a"]));
     let names = || {
         let listing = fs::read_dir(&base).expect("it is there").flatten();
         let folders = listing.filter(|entry| entry.path().is_dir());
         folders.map(|entry| entry.file_name()).collect::<Vec<_>>()
     };
-    assert_eq!(names(), ["cut"]);
+    assert_eq!(names().len(), 2);
     // Whose start was cut off goes by its name, or by the doctor.
     let _ = scene.sietch(&["doctor"]).output();
-    assert!(names().is_empty(), "{:?}", names());
+    assert_eq!(names(), ["images"]);
+    for command in [&["rm", "images"][..], &["run", "--name", "images", "true"]] {
+        outcome(&mut scene.sietch(command)).expect_err("it is no machine's");
+    }
+    assert!(kept.exists());
 }
