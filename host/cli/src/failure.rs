@@ -443,6 +443,17 @@ pub enum Failure {
         /// The flag.
         flag: &'static str,
     },
+    /// Several networks, of which not all are of `sietch network`.
+    #[error(
+        "A machine is on several networks only if all are of `sietch network`: give no other --network."
+    )]
+    SeveralNetworks,
+    /// More networks than a card leads to.
+    #[error("A machine is on {max} networks at most: give fewer --network.")]
+    TooManyNetworks {
+        /// So many.
+        max: usize,
+    },
     /// `--network-alias` alone.
     #[error("--network-alias is a name on a network: give --network NAME too.")]
     AliasWithoutNetwork,

@@ -48,7 +48,8 @@ pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
 pub use net::{MacAddress, NetFlag, Publish};
 pub use network::{
-    NetworkCommand, NetworkCreateFlags, NetworkFlags, NetworkNamesFlags, ServeFlags, Subnet,
+    NetworkCommand, NetworkConnectFlags, NetworkCreateFlags, NetworkFlags, NetworkNamesFlags,
+    ServeFlags, Subnet,
 };
 pub use rights::{RightsFlags, Ulimit};
 pub use root::{Overlay, RootDisk, RootFlags};
@@ -305,9 +306,10 @@ pub struct RunFlags {
     /// The mainboard
     #[arg(long, value_enum, default_value_t)]
     pub machine: BoardFlag,
-    /// The network: user, one of `sietch network`, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none
+    /// The network: user, one of `sietch network`, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none; several of
+    /// `sietch network` if given more than once
     #[arg(long, visible_alias = "network", default_value = "user")]
-    pub net: NetFlag,
+    pub net: Vec<NetFlag>,
     /// Its names there.
     #[command(flatten)]
     pub network: NetworkFlags,

@@ -83,8 +83,8 @@ pub struct GuestConfig {
     pub bypass: Option<Bypass>,
     /// Which of the program's files are on a log: the library's variable.
     pub log: Option<String>,
-    /// The network with other machines, which gives it an address when its machine has a name.
-    pub network: Option<switch::Network>,
+    /// The networks with other machines, which give it addresses when its machine has a name.
+    pub networks: Vec<switch::Network>,
 }
 
 impl GuestConfig {
@@ -102,7 +102,7 @@ impl GuestConfig {
             container: Container::of(flags)?,
             bypass: Bypass::of(flags)?,
             log: flags.log.clone(),
-            network: networks::of(flags)?,
+            networks: networks::of(flags)?,
         })
     }
 
@@ -267,7 +267,7 @@ fn zone_file(around: &GuestConfig) -> Result<Option<PathBuf>, Failure> {
 fn etc_of(hostname: &str, around: &GuestConfig) -> Result<Etc, Failure> {
     let names = &around.names;
     let of_user_network = || (around.net == Net::User).then_some(USER_NAME_SERVER);
-    let of_network = around.network.as_ref().map(switch::Network::name_server);
+    let of_network = around.networks.first().map(switch::Network::name_server);
     let usual = of_network.or_else(of_user_network).map(IpAddr::from);
     let servers = match names.dns.is_empty() {
         true => usual.into_iter().collect(),
@@ -399,9 +399,13 @@ fn command_line(
     let line = CommandLine::new()
         .set("init", &init.to_string_lossy())
         .set("hostname", hostname);
-    let line = match around.network {
-        Some(_) => line,
-        None => line.set("ip", &ip.to_string()),
+    let line = match around.networks.is_empty() {
+        false => line,
+        true => line.set("ip", &ip.to_string()),
+    };
+    let line = match around.networks.len() > 1 && around.packs_nothing() {
+        true => line.set("cover", &format!("/{}", networks::LINKS_FILE)),
+        false => line,
     };
     let line = match &around.names.domainname {
         Some(domain) => line.set("domainname", domain),
@@ -433,7 +437,7 @@ pub fn with_epoch(line: CommandLine) -> CommandLine {
 
 /// The network that `flags` ask for.
 pub fn net(flags: &RunFlags) -> Net {
-    match &flags.net {
+    match flags.first_net() {
         // Its switch says the rest once the machine has a name.
         NetFlag::User | NetFlag::Network(_) => Net::User,
         NetFlag::Tap(interface) => Net::Tap {
@@ -533,6 +537,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         },
         mac: flags.mac_address.map(|mac| mac.0),
         net: net(flags),
+        further_switches: 0,
         forwarder: qemu::passt::forwarder(&net(flags), &forwards),
         forwards,
         volumes,

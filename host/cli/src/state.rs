@@ -55,6 +55,9 @@ pub struct Settings {
     /// See [`Settings::network`].
     #[serde(default)]
     pub address: Option<Ipv4Addr>,
+    /// The other networks that it is on, with its addresses there.
+    #[serde(default)]
+    pub further_networks: BTreeMap<String, Ipv4Addr>,
     /// The kernel that it runs.
     pub kernel: PathBuf,
     /// The files of the volumes that it uses.

@@ -35,6 +35,9 @@ pub struct Machine {
     pub mac: Option<[u8; 6]>,
     /// The network card's other end.
     pub net: Net,
+    /// Further switches that the same card leads to, with [`Net::Switched`]; each calls at a socket of its own.
+    #[serde(default)]
+    pub further_switches: u8,
     /// Ports of the host that lead into the machine; with [`Net::User`] only.
     pub forwards: Vec<Forward>,
     /// Who leads those ports into the machine.
@@ -83,6 +86,14 @@ impl Machine {
     /// Where a switch calls for the machine's card.
     pub fn card_socket(&self) -> PathBuf {
         self.state.join("card.sock")
+    }
+
+    /// Where the switch with that number calls; the first is that of [`Machine::card_socket`].
+    pub fn socket_of_switch(&self, number: u8) -> PathBuf {
+        match number {
+            0 => self.card_socket(),
+            number => self.state.join(format!("card{number}.sock")),
+        }
     }
 
     /// Where a switch calls for the machine's way out, or QEMU for passt.

@@ -7,8 +7,11 @@ use serde::{Deserialize, Serialize};
 pub struct Drops {
     /// Too short or contradictory.
     pub malformed: u64,
-    /// From a station, or an IPv4 address, that is not the sender's.
+    /// From a station or an address that is not the sender's, or in the name of such.
     pub not_the_senders: u64,
+    /// Of another network that the sender is on with the same card.
+    #[serde(default)]
+    pub of_other_networks: u64,
     /// To a station or an address that no member has.
     pub nobody: u64,
     /// Neither IP nor ARP.
@@ -28,6 +31,7 @@ impl Drops {
     pub fn sum(&self) -> u64 {
         self.malformed
             + self.not_the_senders
+            + self.of_other_networks
             + self.nobody
             + self.other_protocol
             + self.queue_full

@@ -8,8 +8,8 @@
 //! | IPv4 to another station | to the member's own way out, unless its address is the network's |
 //! | to a group or to all | to all other members; DHCP to the member's own way out |
 //!
-//! What comes from a way out goes to its member only. A station or an IPv4 address that is not the sender's is not let
-//! through, so over IPv4 no member can speak for another; addresses of IPv6 are not looked at.
+//! What comes from a way out goes to its member only. A station or an address that is not the sender's is not let
+//! through, so no member can speak for another; `guard6` says which addresses of IPv6 are whose.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -21,6 +21,7 @@ use wire::{
 
 use crate::counts::Drops;
 use crate::network::{Lease, Network};
+use guard6::LinkLocals;
 
 const DNS_PORT: u16 = 53;
 const DHCP_SERVER_PORT: u16 = 67;
@@ -44,6 +45,8 @@ pub struct Station {
     pub names: Vec<String>,
     /// What it has.
     pub lease: Lease,
+    /// Whether it is on other networks too, and asks for their names here.
+    pub has_others: bool,
 }
 
 /// Who asked for a name that the host's resolver may know, and is to have its answer.
@@ -60,6 +63,7 @@ pub struct Client {
 pub struct Fabric {
     network: Network,
     members: BTreeMap<MemberId, Station>,
+    link_locals: LinkLocals,
     /// What went nowhere.
     pub drops: Drops,
 }
@@ -68,12 +72,24 @@ pub struct Fabric {
 enum Dropped {
     Malformed,
     NotTheSenders,
+    OfAnotherNetwork,
     Nobody,
     OtherProtocol,
 }
 
-/// A question for the host's resolver, if there is one.
-type Asked<'a> = Option<(Client, &'a [u8])>;
+/// A question that others may answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unanswered<'a> {
+    /// Who asks.
+    pub client: Client,
+    /// The whole message.
+    pub message: &'a [u8],
+    /// Whether the other networks of who asks come before the host's resolver.
+    pub has_others: bool,
+}
+
+/// A question for others, if there is one.
+type Asked<'a> = Option<Unanswered<'a>>;
 type Passed<'a> = Result<Asked<'a>, Dropped>;
 
 impl Fabric {
@@ -82,6 +98,7 @@ impl Fabric {
         Self {
             network,
             members: BTreeMap::new(),
+            link_locals: LinkLocals::default(),
             drops: Drops::default(),
         }
     }
@@ -104,6 +121,7 @@ impl Fabric {
     /// A member has left.
     pub fn remove(&mut self, id: MemberId) {
         self.members.remove(&id);
+        self.link_locals.forget(id);
     }
 
     /// Whether a member has this address.
@@ -111,7 +129,7 @@ impl Fabric {
         self.member_with(address).is_some()
     }
 
-    /// Passes a frame on: `send` is called for each port that is to have one. Returns a question for the host's resolver.
+    /// Passes a frame on: `send` is called for each port that is to have one. Returns a question for others.
     pub fn forward<'a>(
         &mut self,
         from: Port,
@@ -126,6 +144,7 @@ impl Fabric {
             *match dropped {
                 Dropped::Malformed => &mut self.drops.malformed,
                 Dropped::NotTheSenders => &mut self.drops.not_the_senders,
+                Dropped::OfAnotherNetwork => &mut self.drops.of_other_networks,
                 Dropped::Nobody => &mut self.drops.nobody,
                 Dropped::OtherProtocol => &mut self.drops.other_protocol,
             } += 1;
@@ -147,21 +166,27 @@ impl Fabric {
     }
 
     fn pass_card<'a>(
-        &self,
+        &mut self,
         id: MemberId,
         frame: &'a [u8],
         send: &mut impl FnMut(Port, &[u8]),
     ) -> Passed<'a> {
-        let own = self.members.get(&id).ok_or(Dropped::Nobody)?;
+        let lease = self.members.get(&id).ok_or(Dropped::Nobody)?.lease;
         let ether = EthernetRepr::parse(frame).map_err(|_| Dropped::Malformed)?;
-        if ether.src.0 != own.lease.mac {
-            return Err(Dropped::NotTheSenders);
+        if ether.src.0 != lease.mac {
+            return Err(match self.network.is_of_another(ether.src) {
+                true => Dropped::OfAnotherNetwork,
+                false => Dropped::NotTheSenders,
+            });
         }
         let payload = frame.get(ETHERNET_HEADER_BYTES..).unwrap_or_default();
         match ether.ether_type {
             EtherType::Arp => self.arp(id, frame, payload, send)?,
-            EtherType::Ipv4 => return self.ipv4(id, own, &ether, frame, send),
-            EtherType::Ipv6 => self.to_members(id, ether.dst, frame, send)?,
+            EtherType::Ipv4 => return self.ipv4(id, &lease, &ether, frame, send),
+            EtherType::Ipv6 => {
+                self.check_ipv6(id, payload)?;
+                self.to_members(id, ether.dst, frame, send)?;
+            }
             EtherType::Other(_) => return Err(Dropped::OtherProtocol),
         }
         Ok(None)
@@ -208,7 +233,7 @@ impl Fabric {
     fn ipv4<'a>(
         &self,
         id: MemberId,
-        own: &Station,
+        own: &Lease,
         ether: &EthernetRepr,
         frame: &'a [u8],
         send: &mut impl FnMut(Port, &[u8]),
@@ -221,7 +246,7 @@ impl Fabric {
             send(Port::WayOut(id), frame);
             return Ok(None);
         }
-        if ip.src() != own.lease.address {
+        if ip.src() != own.address {
             return Err(Dropped::NotTheSenders);
         }
         if ip.dst() == self.network.name_server() {
@@ -323,6 +348,7 @@ fn arp_frame(dst: MacAddr, arp: &ArpRepr) -> Vec<u8> {
     frame
 }
 
+mod guard6;
 mod name_server;
 #[cfg(test)]
 mod tests;

@@ -31,6 +31,7 @@ pub mod join;
 pub mod leases;
 pub mod names;
 mod network;
+mod peers;
 pub mod protocol;
 pub mod resolver;
 mod serve;

@@ -11,6 +11,9 @@ use wire::MacAddr;
 /// The shortest and the longest prefix: room for some members, and for not too many.
 pub(crate) const PREFIX_LENS: std::ops::RangeInclusive<u8> = 16..=28;
 
+/// How the stations of members begin; their addresses follow.
+const STATIONS: [u8; 2] = [0x02, 0x42];
+
 /// A network, as its file has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Network {
@@ -108,6 +111,12 @@ impl Network {
         }
     }
 
+    /// Whether the station is that of an address of another network.
+    pub(crate) fn is_of_another(&self, mac: MacAddr) -> bool {
+        let [x, y, a, b, c, d] = mac.0;
+        [x, y] == STATIONS && !self.contains(Ipv4Addr::new(a, b, c, d))
+    }
+
     /// Addresses, those with a meaning of their own included.
     fn size(&self) -> u32 {
         1 << (32 - u32::from(self.prefix_len))
@@ -124,8 +133,8 @@ impl Network {
 
 /// The station of who has `address`: locally administered, and as docker makes it.
 fn station(address: Ipv4Addr) -> MacAddr {
-    let [a, b, c, d] = address.octets();
-    MacAddr([0x02, 0x42, a, b, c, d])
+    let ([x, y], [a, b, c, d]) = (STATIONS, address.octets());
+    MacAddr([x, y, a, b, c, d])
 }
 
 #[cfg(test)]

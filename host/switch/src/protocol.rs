@@ -35,8 +35,11 @@ pub struct Join {
     pub wish: Option<Ipv4Addr>,
     /// Where its card is, or will be, listening.
     pub card: PathBuf,
-    /// Where its way out is, or will be.
-    pub way_out: PathBuf,
+    /// Where its way out is, or will be, if it has one by this network.
+    pub way_out: Option<PathBuf>,
+    /// The switches of other networks that it is on, and asks for names by this one.
+    #[serde(default)]
+    pub others: Vec<PathBuf>,
 }
 
 /// What the switch answers.
@@ -58,6 +61,9 @@ pub enum Answer {
 pub struct Description {
     /// The switch's process.
     pub pid: u32,
+    /// What its network is called.
+    #[serde(default)]
+    pub network: String,
     /// The machines.
     pub members: Vec<Member>,
     /// Frames that went nowhere.

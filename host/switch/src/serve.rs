@@ -15,10 +15,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::fabric::{Client, Fabric, MemberId, Port, Station};
+use crate::fabric::{Client, Fabric, MemberId, Port, Station, Unanswered};
 use crate::leases::{Leases, NoLease};
 use crate::names::{Outcome, Question};
 use crate::network::Network;
+use crate::peers::Peers;
 use crate::protocol::{ALIASES_MAX, Answer, Description, Join, LINE_BYTES_MAX, Member, Request};
 use crate::resolver::{self, Resolver};
 use crate::socket::{NotQueued, Socket};
@@ -48,6 +49,7 @@ pub struct Files {
 enum Event {
     Knock,
     Resolved,
+    PeerAnswered,
     Visitor(usize),
     Control(MemberId),
     Port(Port),
@@ -58,7 +60,9 @@ struct Connections {
     /// Held, that the member is one; and where it says nothing more.
     control: UnixStream,
     card: Socket,
-    way_out: Socket,
+    way_out: Option<Socket>,
+    /// The switches of other networks that it is on.
+    others: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -67,6 +71,7 @@ struct Switch {
     connections: BTreeMap<MemberId, Connections>,
     visitors: Vec<(UnixStream, Vec<u8>)>,
     resolver: Resolver,
+    peers: Peers,
     leases: Leases,
     files: Files,
     next_id: MemberId,
@@ -89,6 +94,7 @@ pub fn serve(network: Network, files: &Files) -> io::Result<()> {
         connections: BTreeMap::new(),
         visitors: Vec::new(),
         resolver: Resolver::default(),
+        peers: Peers::default(),
         leases: Leases::read(&files.leases),
         files: files.clone(),
         next_id: 1,
@@ -137,12 +143,12 @@ impl Switch {
         for (id, own) in &mut self.connections {
             own.card.call(now);
             let announcement = self.fabric.announcement(*id);
-            if own.way_out.call(now)
-                && let Some(announcement) = announcement
+            if let (Some(way_out), Some(announcement)) = (&mut own.way_out, announcement)
+                && way_out.call(now)
             {
                 // Its queue is empty.
-                let _ = own.way_out.queue(&announcement);
-                own.way_out.flush(now);
+                let _ = way_out.queue(&announcement);
+                way_out.flush(now);
             }
         }
     }
@@ -150,9 +156,11 @@ impl Switch {
     /// How long nothing needs to be done without an event.
     fn patience(&self, now: Instant) -> Option<Duration> {
         let ports = self.connections.values();
-        let calls = ports.flat_map(|own| [own.card.next_call(), own.way_out.next_call()]);
-        let calls = calls.flatten().map(|at| at.saturating_duration_since(now));
-        let ticks = self.connections.is_empty() || self.resolver.is_waiting();
+        let calls = ports.flat_map(|own| [Some(&own.card), own.way_out.as_ref()]);
+        let calls = calls.flatten().filter_map(Socket::next_call);
+        let calls = calls.map(|at| at.saturating_duration_since(now));
+        let is_asking = self.resolver.is_waiting() || self.peers.is_waiting();
+        let ticks = self.connections.is_empty() || is_asking;
         calls.chain(ticks.then_some(TICK)).min()
     }
 
@@ -163,13 +171,16 @@ impl Switch {
         }
         let answers = self.resolver.socket().map(AsFd::as_fd);
         wanted.extend(answers.map(|fd| (Event::Resolved, fd, PollFlags::IN)));
+        let peers = self.peers.streams();
+        wanted.extend(peers.map(|peer| (Event::PeerAnswered, peer.as_fd(), PollFlags::IN)));
         for (number, (stream, _)) in self.visitors.iter().enumerate() {
             wanted.push((Event::Visitor(number), stream.as_fd(), PollFlags::IN));
         }
         for (id, own) in &self.connections {
             wanted.push((Event::Control(*id), own.control.as_fd(), PollFlags::IN));
-            let card = interest(&own.card, &own.way_out);
-            let way_out = interest(&own.way_out, &own.card);
+            let card = interest(&own.card, own.way_out.as_ref());
+            let way_out = own.way_out.as_ref();
+            let way_out = way_out.and_then(|way_out| interest(way_out, Some(&own.card)));
             wanted.extend(card.map(|(fd, flags)| (Event::Port(Port::Card(*id)), fd, flags)));
             let event = Event::Port(Port::WayOut(*id));
             wanted.extend(way_out.map(|(fd, flags)| (event, fd, flags)));
@@ -184,18 +195,22 @@ impl Switch {
             match event {
                 Event::Knock => self.let_in(listener),
                 Event::Resolved => self.bring_answers(),
+                // Looked at below.
+                Event::PeerAnswered => {}
                 Event::Visitor(number) => self.hear(*number, now),
                 Event::Control(id) => self.look_after(*id, now),
                 Event::Port(port) => self.pass_on(*port, now),
             }
         }
+        self.bring_peers_answers(now);
         self.sockets().for_each(|socket| socket.flush(now));
         self.fabric.drops.resolver += self.resolver.expire(now);
     }
 
     fn sockets(&mut self) -> impl Iterator<Item = &mut Socket> {
         let members = self.connections.values_mut();
-        members.flat_map(|own| [&mut own.card, &mut own.way_out])
+        let sockets = members.flat_map(|own| [Some(&mut own.card), own.way_out.as_mut()]);
+        sockets.flatten()
     }
 
     fn let_in(&mut self, listener: &UnixListener) {
@@ -251,7 +266,8 @@ impl Switch {
         let connections = Connections {
             control: stream,
             card: Socket::new(join.card, now),
-            way_out: Socket::new(join.way_out, now),
+            way_out: join.way_out.map(|path| Socket::new(path, now)),
+            others: join.others,
         };
         self.connections.insert(id, connections);
     }
@@ -280,7 +296,13 @@ impl Switch {
         let lease = network.lease(address);
         let id = self.next_id;
         self.next_id += 1;
-        self.fabric.add(id, Station { names, lease });
+        let has_others = !join.others.is_empty();
+        let station = Station {
+            names,
+            lease,
+            has_others,
+        };
+        self.fabric.add(id, station);
         Ok((Answer::Joined(lease), id))
     }
 
@@ -291,6 +313,7 @@ impl Switch {
         });
         Description {
             pid: std::process::id(),
+            network: self.fabric.network().name.clone(),
             members: members.collect(),
             drops: self.fabric.drops,
         }
@@ -369,8 +392,36 @@ impl Switch {
         });
         self.fabric.drops.queue_full += full;
         self.fabric.drops.not_connected += absent;
-        if let Some((client, message)) = asked {
-            self.ask(client, message, now);
+        match asked {
+            Some(asked) if asked.has_others => self.ask_peers(asked, now),
+            Some(asked) => self.ask(asked.client, asked.message, now),
+            None => {}
+        }
+    }
+
+    fn ask_peers(&mut self, asked: Unanswered<'_>, now: Instant) {
+        let Unanswered {
+            client, message, ..
+        } = asked;
+        let own = self.connections.get(&client.member);
+        let others = own.map_or(&[][..], |own| &own.others);
+        let name = Question::parse(message).map(|question| question.name);
+        let name = name.unwrap_or_default();
+        if self.peers.ask(others, client, message, &name, now).is_err() {
+            // Who asked asks again.
+            self.fabric.drops.resolver += 1;
+        }
+    }
+
+    fn bring_peers_answers(&mut self, now: Instant) {
+        for heard in self.peers.hear(now) {
+            let question = Question::parse(&heard.message);
+            let answer =
+                question.and_then(|question| self.fabric.answer_of_others(&question, &heard.found));
+            match answer {
+                Some(answer) => self.bring(heard.client, &answer),
+                None => self.ask(heard.client, &heard.message, now),
+            }
         }
     }
 
@@ -407,9 +458,9 @@ impl Switch {
 }
 
 /// What is waited for at `socket`, whose frames go to `other` and perhaps elsewhere.
-fn interest<'a>(socket: &'a Socket, other: &Socket) -> Option<(BorrowedFd<'a>, PollFlags)> {
+fn interest<'a>(socket: &'a Socket, other: Option<&Socket>) -> Option<(BorrowedFd<'a>, PollFlags)> {
     let mut flags = PollFlags::empty();
-    flags.set(PollFlags::IN, other.keeps_up());
+    flags.set(PollFlags::IN, other.is_none_or(Socket::keeps_up));
     flags.set(PollFlags::OUT, socket.has_output());
     Some((socket.stream()?.as_fd(), flags))
 }
@@ -417,6 +468,6 @@ fn interest<'a>(socket: &'a Socket, other: &Socket) -> Option<(BorrowedFd<'a>, P
 fn socket_of(connections: &mut BTreeMap<MemberId, Connections>, port: Port) -> Option<&mut Socket> {
     match port {
         Port::Card(id) => Some(&mut connections.get_mut(&id)?.card),
-        Port::WayOut(id) => Some(&mut connections.get_mut(&id)?.way_out),
+        Port::WayOut(id) => connections.get_mut(&id)?.way_out.as_mut(),
     }
 }

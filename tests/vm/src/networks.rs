@@ -10,10 +10,16 @@ use crate::Test;
 use crate::guest::{Setup, sietch};
 
 /// The tests.
-pub const TESTS: &[Test] = &[(
-    "machines of a network reach each other by name, others do not, whatever befalls the switch",
-    by_name,
-)];
+pub const TESTS: &[Test] = &[
+    (
+        "machines of a network reach each other by name, others do not, whatever befalls the switch",
+        by_name,
+    ),
+    (
+        "a machine on several networks finds the machines of each, and they find it",
+        on_several,
+    ),
+];
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
@@ -145,6 +151,71 @@ fn with_db(setup: &Setup, port: u16) -> Result<(), String> {
     match inspected("front", "address")? == address {
         true => Ok(()),
         false => Err("db has another address than before".into()),
+    }
+}
+
+/// Says who it is, and asks others who they are until they say it.
+fn talk(who: &str, asked: &[&str]) -> String {
+    let others = asked.join(" ");
+    format!(
+        "echo of-{who} > /tmp/who; httpd -p 80 -h /tmp; \
+         for other in {others}; do until wget -q -O - http://$other/who; do sleep 1; done; done; \
+         nslookup nobody; echo all said; sleep 1000"
+    )
+}
+
+fn start(setup: &Setup, who: &str, networks: &[&str], asked: &[&str]) -> Result<(), String> {
+    let mut words = vec!["-d", "--name", who];
+    words.extend(networks.iter().flat_map(|network| ["--network", network]));
+    let program = talk(who, asked);
+    words.extend(["busybox", "sh", "-c", &program]);
+    let started = said(&mut setup.command(&words))?;
+    match started.trim() == who {
+        true => Ok(()),
+        false => Err(format!("{who} does not start: {started}")),
+    }
+}
+
+fn on_several(setup: &Setup) -> Result<(), String> {
+    create("left", &[])?;
+    create("right", &[])?;
+    let started = start(setup, "one", &["left"], &["mid"])
+        .and_then(|()| start(setup, "two", &["right"], &["mid"]))
+        .and_then(|()| {
+            start(
+                setup,
+                "mid",
+                &["left", "right"],
+                &["one", "two", "two.right"],
+            )
+        });
+    let outcome = started.and_then(|()| have_talked());
+    let mut logs = String::new();
+    for who in ["one", "two", "mid"] {
+        logs += &said(sietch().args(["logs", who]))?;
+        said(sietch().args(["rm", "-f", who]))?;
+    }
+    remove("left")?;
+    remove("right")?;
+    outcome.map_err(|error| format!("{error}\n{logs}"))
+}
+
+fn have_talked() -> Result<(), String> {
+    for (who, heard) in [
+        ("mid", &["of-one", "of-two", "NXDOMAIN"][..]),
+        ("one", &["of-mid"]),
+        ("two", &["of-mid"]),
+    ] {
+        wait_for_words(who, "all said")?;
+        let log = said(sietch().args(["logs", who]))?;
+        if let Some(missing) = heard.iter().find(|word| !log.contains(**word)) {
+            return Err(format!("{who} never hears {missing}"));
+        }
+    }
+    // What the card says on the one network is no forgery on the other.
+    match inspected("left", "not_the_senders")?.as_str() {
+        "0" => Ok(()),
+        forged => Err(format!("{forged} frames were taken for forged ones")),
     }
 }
 

@@ -53,6 +53,7 @@ fn describe(folder: &Folder, settings: &Settings) -> Value {
         "ports": settings.ports,
         "network": settings.network,
         "address": settings.address,
+        "further_networks": settings.further_networks,
         "volumes": settings.volumes,
         "memory_mib": settings.memory_mib,
         "kernel": settings.kernel,

@@ -4,8 +4,9 @@ use serde_json::{Value, json};
 use switch::join;
 
 use crate::failure::Failure;
-use crate::flags::{NetworkCommand, NetworkNamesFlags};
+use crate::flags::{NetworkCommand, NetworkConnectFlags, NetworkNamesFlags};
 use crate::networks::{self, Store};
+use crate::state::{Folder, Settings};
 
 /// Runs the command.
 pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
@@ -18,6 +19,11 @@ pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
         NetworkCommand::Ls => ls(&store),
         NetworkCommand::Rm(flags) => rm(&store, flags),
         NetworkCommand::Inspect(flags) => inspect(&store, flags),
+        NetworkCommand::Connect(flags) => {
+            store.network(&flags.network)?;
+            change(flags, networks::connected)
+        }
+        NetworkCommand::Disconnect(flags) => change(flags, networks::disconnected),
         NetworkCommand::Serve(flags) => networks::serve(&flags.name).map(|()| 0),
     }
 }
@@ -44,6 +50,24 @@ fn rm(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
         store.remove(name)?;
         println!("{name}");
     }
+    Ok(0)
+}
+
+/// Changes the line with which a machine is started again.
+fn change(
+    flags: &NetworkConnectFlags,
+    to: fn(&Settings, &str) -> Result<Vec<String>, Failure>,
+) -> Result<u8, Failure> {
+    let name = &flags.machine;
+    let folder = Folder::of(name);
+    let settings = folder.settings();
+    let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.clone() })?;
+    let arguments = to(&settings, &flags.network)?;
+    folder.write_settings(&Settings {
+        arguments,
+        ..settings
+    })?;
+    println!("{name} has that from its next start on: `sietch restart {name}`.");
     Ok(0)
 }
 

@@ -3,6 +3,7 @@
 //! With `-d` the command starts itself again without a terminal ([`background`]), waits until that machine is
 //! listed, and leaves. So there is one way to serve a machine, not two.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::mem;
@@ -119,12 +120,11 @@ fn serve(
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
     around.add_to(&mut machine);
-    if let Some(network) = &around.network {
-        networks::join(network, flags, &name, &mut machine)?;
-    }
+    let leases = networks::join(&around.networks, flags, &name, &mut machine)?;
+    let image = networks::with_links(mem::take(&mut plan.image), &leases);
     warn_of_emulation(flags);
-    fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
-    drop(plan.image);
+    fs::write(&machine.initrd, &image).map_err(Failure::file(&machine.initrd))?;
+    drop(image);
     let started = Started {
         qemu,
         machine: &machine,
@@ -133,6 +133,7 @@ fn serve(
         title: &plan.name,
         settings: Settings {
             restarts: turn.restarts,
+            further_networks: networks::addresses(&leases),
             ..settings(flags, &name, around, &machine, &volumes)?
         },
         check: check(flags, around),
@@ -491,10 +492,11 @@ fn settings(
         session_pid: std::process::id(),
         session_mark: processes::mark_of(std::process::id()),
         ports: ports(machine),
-        network: match &flags.net {
+        network: match flags.first_net() {
             NetFlag::Network(name) => Some(name.clone()),
             _ => None,
         },
+        further_networks: BTreeMap::new(),
         address: match machine.net {
             Net::Switched(place) => Some(place.address),
             _ => None,

@@ -103,7 +103,7 @@ impl Project {
         document.check()?;
         let services = in_order(services)?;
         services.iter().try_for_each(check)?;
-        let used = |key: &String| services.iter().any(|own| own.network.as_ref() == Some(key));
+        let used = |key: &String| services.iter().any(|own| own.networks.contains(key));
         let own = networks
             .iter()
             .filter(|(key, (_, is_own))| *is_own && used(key));

@@ -1,6 +1,6 @@
 //! A service becomes a line of `sietch run`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
@@ -34,8 +34,8 @@ pub struct Service {
     pub depends_on: BTreeMap<String, Condition>,
     /// Whether it may ever be healthy: only an image itself knows whether it says how to ask.
     pub can_be_healthy: bool,
-    /// Its network's name in the file.
-    pub network: Option<String>,
+    /// The names of its networks in the file.
+    pub networks: Vec<String>,
 }
 
 /// What a service waits for of another one.
@@ -84,7 +84,7 @@ impl Service {
             None => format!("{}-{name}", around.project),
         };
         let mut line: Vec<String> = ["run", "-d", "--name", &machine].map(str::to_string).into();
-        let network = add_network(&mut line, name, &fields, around)?;
+        let networks = add_networks(&mut line, name, &fields, around)?;
         add_variables(&mut line, &fields, around)?;
         add_limits(&mut line, &fields)?;
         for port in fields.get("ports").iter().flat_map(|ports| ports.items()) {
@@ -106,7 +106,7 @@ impl Service {
                 Healthcheck::OfImage => fields.contains_key("image"),
                 Healthcheck::Off => false,
             },
-            network,
+            networks,
         })
     }
 }
@@ -115,19 +115,19 @@ fn texts(fields: &Fields, name: &str) -> Result<Vec<String>, String> {
     fields.get(name).map_or(Ok(Vec::new()), Node::texts)
 }
 
-/// The network that it is on, with its names there.
-fn add_network(
+/// The networks that it is on, with its names there.
+fn add_networks(
     line: &mut Vec<String>,
     service: &str,
     fields: &Fields,
     around: &Surroundings,
-) -> Result<Option<String>, String> {
+) -> Result<Vec<String>, String> {
     if let Some(mode) = fields.get("network_mode") {
         match mode.text()?.as_str() {
             own @ ("none" | "bridge") => line.extend(["--net".into(), own.into()]),
             _ => mode.refuse(),
         }
-        return Ok(None);
+        return Ok(Vec::new());
     }
     let networks = match fields.get("networks") {
         None => vec![(DEFAULT.to_string(), None)],
@@ -137,27 +137,28 @@ fn add_network(
         }
         Some(node) => node.texts()?.into_iter().map(|name| (name, None)).collect(),
     };
-    if let (Some(node), true) = (fields.get("networks"), networks.len() > 1) {
-        node.refuse_as(&format!("{} with more than one network", node.path));
-    }
-    let Some((name, node)) = networks.into_iter().next() else {
-        return Ok(None);
-    };
-    let real = around.networks.get(&name);
-    let real = real.ok_or_else(|| format!("{service} is on {name}, which is no network."))?;
-    line.extend(["--net".into(), real.clone()]);
     let mut aliases = vec![service.to_string()];
-    if let Some(node) = node {
+    for (number, (name, node)) in networks.iter().enumerate() {
+        let real = around.networks.get(name);
+        let real = real.ok_or_else(|| format!("{service} is on {name}, which is no network."))?;
+        line.extend(["--net".into(), real.clone()]);
+        let Some(node) = node else { continue };
         let fields = node.fields(&["aliases", "ipv4_address"])?;
         aliases.extend(texts(&fields, "aliases")?);
         if let Some(address) = fields.get("ipv4_address") {
-            line.extend(["--ip".into(), address.text()?]);
+            match number {
+                0 => line.extend(["--ip".into(), address.text()?]),
+                _ => address.refuse_as(&format!("{} on a further network", address.path)),
+            }
         }
     }
-    for alias in aliases {
-        line.extend(["--network-alias".into(), alias]);
+    if !networks.is_empty() {
+        let mut seen = BTreeSet::new();
+        aliases.retain(|alias| seen.insert(alias.clone()));
+        let aliases = aliases.into_iter();
+        line.extend(aliases.flat_map(|alias| ["--network-alias".into(), alias]));
     }
-    Ok(Some(name))
+    Ok(networks.into_iter().map(|(name, _)| name).collect())
 }
 
 /// Variables of files first, so that those of the service count more.

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::{NetFlag, parse_name};
+use super::{NetFlag, RunFlags, parse_name};
 
 /// What a machine is called on its network.
 #[derive(Clone, Debug, Default, Args)]
@@ -13,6 +13,18 @@ pub struct NetworkFlags {
     /// One more name for the machine on its network, which several machines may have
     #[arg(long = "network-alias", id = "network_alias", value_name = "NAME", value_parser = parse_name)]
     pub aliases: Vec<String>,
+}
+
+impl RunFlags {
+    /// Where the machine's card leads first.
+    pub fn first_net(&self) -> &NetFlag {
+        self.net.first().unwrap_or(&NetFlag::User)
+    }
+
+    /// The other networks that it leads to.
+    pub fn further_nets(&self) -> &[NetFlag] {
+        self.net.get(1..).unwrap_or_default()
+    }
 }
 
 /// `sietch network`.
@@ -28,6 +40,10 @@ pub enum NetworkCommand {
     Rm(NetworkNamesFlags),
     /// Show all that is known of networks, with the machines that are on them, as JSON
     Inspect(NetworkNamesFlags),
+    /// Put a machine on one more network, from its next start on
+    Connect(NetworkConnectFlags),
+    /// Take a machine from a network, from its next start on
+    Disconnect(NetworkConnectFlags),
     /// Be a network's switch; machines start it
     #[command(hide = true)]
     Serve(ServeFlags),
@@ -68,6 +84,17 @@ pub struct NetworkNamesFlags {
     /// The networks
     #[arg(required = true, value_name = "NAME", value_parser = parse_name)]
     pub names: Vec<String>,
+}
+
+/// `sietch network connect` and `disconnect`.
+#[derive(Debug, Args)]
+pub struct NetworkConnectFlags {
+    /// The network
+    #[arg(value_parser = parse_name)]
+    pub network: String,
+    /// The machine
+    #[arg(value_parser = parse_name)]
+    pub machine: String,
 }
 
 /// `sietch network serve`.

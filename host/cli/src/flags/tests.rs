@@ -96,7 +96,7 @@ fn a_machine_on_sockets_names_its_own_and_its_peers() {
         remote: "/b".into(),
     };
     assert_eq!(
-        (flags.net, flags.mac_address),
+        (flags.first_net().clone(), flags.mac_address),
         (net, Some(MacAddress([2, 0, 0, 0, 0, 10])))
     );
     assert!("dgram=/a".parse::<NetFlag>().is_err());

@@ -6,14 +6,17 @@
 
 mod store;
 
+use std::collections::BTreeMap;
 use std::env;
 use std::io;
+use std::iter;
 use std::net::Ipv4Addr;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::thread;
 
+use cpio::{Entry, Writer};
 use qemu::{Machine, Net, Switched};
 use switch::join::JoinError;
 use switch::protocol::Join;
@@ -21,13 +24,22 @@ use switch::{Files, Lease, Membership, Network};
 
 use crate::failure::Failure;
 use crate::flags::{Ip, NetFlag, RunFlags};
+use crate::state::Settings;
 
 pub(crate) use store::{Store, users};
 
-/// The network that `flags` name.
-pub fn of(flags: &RunFlags) -> Result<Option<Network>, Failure> {
-    let name = match (&flags.net, &flags.program.ip) {
-        (NetFlag::Network(name), _) => name,
+/// Networks that a machine may be on: each costs its card's hub a copy of each frame.
+const NETWORKS_MAX: usize = 8;
+/// Where the kernel finds what links it is to make (`core/linkctl`), in the image.
+pub(crate) const LINKS_FILE: &str = "etc/dladm/datalink.conf";
+/// Kinds of files in a mode (inode(7)).
+const S_IFDIR: u32 = 0o040_000;
+const S_IFREG: u32 = 0o100_000;
+
+/// The networks that `flags` name, the first of which leads out.
+pub fn of(flags: &RunFlags) -> Result<Vec<Network>, Failure> {
+    match (flags.first_net(), &flags.program.ip) {
+        (NetFlag::Network(_), _) => {}
         (_, Some(Ip::OfNetwork(address))) => {
             return Err(Failure::NoPrefix {
                 address: address.to_string(),
@@ -36,11 +48,26 @@ pub fn of(flags: &RunFlags) -> Result<Option<Network>, Failure> {
         _ if !flags.network.aliases.is_empty() => {
             return Err(Failure::AliasWithoutNetwork);
         }
-        _ => return Ok(None),
-    };
-    match not_on_a_network(flags) {
-        Some(flag) => Err(Failure::NotOnNetwork { flag }),
-        None => Store::of_user()?.network(name).map(Some),
+        _ if !flags.further_nets().is_empty() => return Err(Failure::SeveralNetworks),
+        _ => return Ok(Vec::new()),
+    }
+    if let Some(flag) = not_on_a_network(flags) {
+        return Err(Failure::NotOnNetwork { flag });
+    }
+    let store = Store::of_user()?;
+    let mut networks: Vec<Network> = Vec::new();
+    for net in &flags.net {
+        let NetFlag::Network(name) = net else {
+            return Err(Failure::SeveralNetworks);
+        };
+        // Twice the same is once.
+        if networks.iter().all(|other| other.name != *name) {
+            networks.push(store.network(name)?);
+        }
+    }
+    match networks.len() > NETWORKS_MAX {
+        true => Err(Failure::TooManyNetworks { max: NETWORKS_MAX }),
+        false => Ok(networks),
     }
 }
 
@@ -61,20 +88,47 @@ fn not_on_a_network(flags: &RunFlags) -> Option<&'static str> {
     given.map(|(flag, _)| flag)
 }
 
-/// Makes `machine` a member as long as this process lives.
+/// Makes `machine` a member of all as long as this process lives; what it has on the further ones.
 pub fn join(
-    network: &Network,
+    networks: &[Network],
     flags: &RunFlags,
     name: &str,
     machine: &mut Machine,
-) -> Result<(), Failure> {
-    let files = Store::of_user()?.files(&network.name)?;
+) -> Result<Vec<(Network, Lease)>, Failure> {
+    let Some((first, further)) = networks.split_first() else {
+        return Ok(Vec::new());
+    };
+    machine.further_switches = further.len() as u8;
+    let has_ipv6 = networks.iter().any(|network| network.prefix6.is_some());
+    let lease = join_one(networks, 0, flags, name, machine)?;
+    add_to(machine, first, &lease, has_ipv6);
+    let numbers = 1..networks.len();
+    let joined = numbers.map(|number| {
+        let lease = join_one(networks, number, flags, name, machine)?;
+        Ok((networks[number].clone(), lease))
+    });
+    joined.collect()
+}
+
+/// Joins the network with that number; only the first one leads out, and knows names of the others.
+fn join_one(
+    networks: &[Network],
+    number: usize,
+    flags: &RunFlags,
+    name: &str,
+    machine: &Machine,
+) -> Result<Lease, Failure> {
+    let (store, network) = (Store::of_user()?, &networks[number]);
+    let files = store.files(&network.name)?;
+    let others = networks.iter().skip(1).filter(|_| number == 0);
+    let others = others.map(|other| Ok(store.files(&other.name)?.socket));
     let join = Join {
         name: name.into(),
         aliases: flags.network.aliases.clone(),
-        wish: wish(flags),
-        card: machine.card_socket(),
-        way_out: machine.way_out_socket(),
+        wish: wish(flags).filter(|_| number == 0),
+        card: machine.socket_of_switch(number as u8),
+        way_out: (number == 0).then(|| machine.way_out_socket()),
+        others: others.collect::<Result<_, Failure>>()?,
     };
     let start = starter(&network.name)?;
     let member = Membership::join(&files.socket, &join, &*start);
@@ -85,9 +139,121 @@ pub fn join(
             reason,
         },
     })?;
-    add_to(machine, network, &member.lease);
+    let lease = member.lease;
     member.keep(&files.socket, join, start);
-    Ok(())
+    Ok(lease)
+}
+
+/// The addresses on further networks, by their names.
+pub fn addresses(leases: &[(Network, Lease)]) -> BTreeMap<String, Ipv4Addr> {
+    let leases = leases.iter();
+    leases
+        .map(|(network, lease)| (network.name.clone(), lease.address))
+        .collect()
+}
+
+/// The machine's image with what its kernel is to make before the first program: for each further network a link over the card,
+/// with a station and addresses of its own.
+pub fn with_links(mut image: Vec<u8>, leases: &[(Network, Lease)]) -> Vec<u8> {
+    if leases.is_empty() {
+        return image;
+    }
+    // What is appended follows the last member; the trailer is the archive's end.
+    let end = image.len().saturating_sub(Writer::new().finish().len());
+    image.truncate(end);
+    let mut writer = Writer::new();
+    let (folder, _) = LINKS_FILE.rsplit_once('/').unwrap_or_default();
+    let text = links(leases);
+    for (name, mode, data) in [
+        (folder, S_IFDIR | 0o755, &[][..]),
+        (LINKS_FILE, S_IFREG | 0o644, text.as_bytes()),
+    ] {
+        let entry = Entry {
+            name: name.as_bytes(),
+            mode,
+            uid: 0,
+            gid: 0,
+            links: 1,
+            inode: 0,
+            mtime_s: 0,
+            rdev: (0, 0),
+            data,
+        };
+        // Neither is longer than an archive takes.
+        let _ = writer.append(&entry);
+    }
+    image.extend(writer.finish());
+    image
+}
+
+/// The lines of `dladm`'s and `ipadm`'s file (`core/linkctl`).
+fn links(leases: &[(Network, Lease)]) -> String {
+    let mut text = String::new();
+    for (number, (network, lease)) in (1..).zip(leases) {
+        let bytes = lease.mac.map(|byte| format!("{byte:02x}"));
+        let (mac, address) = (bytes.join(":"), lease.address);
+        text += &format!("vnic\tnet{number}\teth0\t{mac}\t0\n");
+        text += &format!("address\tnet{number}\t{address}/{}\n", network.prefix_len);
+        if let Some(address) = lease.address6 {
+            text += &format!("address\tnet{number}\t{address}/64\n");
+        }
+    }
+    text
+}
+
+/// The line of a machine that is on one more network.
+///
+/// Errors: `SeveralNetworks` for one that is on another kind of network.
+pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
+    let mut line = settings.arguments.clone();
+    let typed = iter::once("sietch".to_string()).chain(line.iter().cloned());
+    let nets = RunFlags::of_line(typed).map_or_else(|_| Vec::new(), |flags| flags.net);
+    let own = NetFlag::Network(network.into());
+    if nets.contains(&own) {
+        return Ok(line);
+    }
+    let words = own_words(settings, &line);
+    // Behind those that it is on, as the first one leads out.
+    let last = line[..words].iter().rposition(|word| is_net(word));
+    let is_on_networks = nets.iter().all(|net| matches!(net, NetFlag::Network(_)));
+    let at = match last {
+        Some(_) if !is_on_networks => return Err(Failure::SeveralNetworks),
+        Some(at) if line[at].contains('=') => at + 1,
+        Some(at) => at + 2,
+        None => line.len().min(1),
+    };
+    line.insert(at, format!("--network={network}"));
+    Ok(line)
+}
+
+/// The line of a machine that is not on that network.
+pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
+    let line = &settings.arguments;
+    let words = own_words(settings, line);
+    let mut kept: Vec<String> = Vec::new();
+    let mut at = 0;
+    while let Some(word) = line.get(at) {
+        let (value, taken) = match word.split_once('=') {
+            _ if at >= words || !is_net(word) => (None, 1),
+            Some((_, value)) => (Some(value), 1),
+            None => (line.get(at + 1).map(String::as_str), 2),
+        };
+        if value != Some(network) {
+            kept.extend(line.iter().skip(at).take(taken).cloned());
+        }
+        at += taken;
+    }
+    Ok(kept)
+}
+
+/// So many of the first words are ours, and not the program's.
+fn own_words(settings: &Settings, line: &[String]) -> usize {
+    line.len().saturating_sub(settings.command.len())
+}
+
+fn is_net(word: &str) -> bool {
+    let flag = word.split('=').next().unwrap_or(word);
+    flag == "--net" || flag == "--network"
 }
 
 fn wish(flags: &RunFlags) -> Option<Ipv4Addr> {
@@ -98,7 +264,7 @@ fn wish(flags: &RunFlags) -> Option<Ipv4Addr> {
 }
 
 /// Gives the machine what the switch has for it.
-fn add_to(machine: &mut Machine, network: &Network, lease: &Lease) {
+fn add_to(machine: &mut Machine, network: &Network, lease: &Lease, has_ipv6: bool) {
     let place = Switched {
         address: lease.address,
         subnet: network.subnet,
@@ -112,6 +278,7 @@ fn add_to(machine: &mut Machine, network: &Network, lease: &Lease) {
     );
     let ip6 = match lease.address6 {
         Some(address) => format!(" ip6={address}/64"),
+        None if has_ipv6 => " ip6=auto".into(),
         None => " ip6=none".into(),
     };
     machine.command_line.push_str(&(ip + &ip6));
@@ -148,4 +315,83 @@ pub fn serve(name: &str) -> Result<(), Failure> {
     let (network, files) = (store.network(name)?, store.files(name)?);
     let Files { socket, .. } = &files;
     switch::serve(network, &files).map_err(Failure::file(socket))
+}
+
+#[cfg(test)]
+mod tests {
+    use cpio::Archive;
+    use serde_json::json;
+
+    use super::*;
+
+    fn machine(line: &str, command: &str) -> Settings {
+        let words = |text: &str| text.split(' ').map(ToString::to_string).collect::<Vec<_>>();
+        serde_json::from_value(json!({
+            "name": "m", "command": words(command), "qemu_pid": 0, "session_pid": 0, "ports": [],
+            "kernel": "/k", "memory_mib": 1, "started_s": 0, "arguments": words(line),
+        }))
+        .expect("settings")
+    }
+
+    #[test]
+    fn a_machine_is_started_again_on_one_network_more_or_less() {
+        let on_two = machine("run -d --network a --net=b x --net c", "x --net c");
+        let line = |line: Result<Vec<String>, Failure>| line.expect("a line").join(" ");
+        assert_eq!(
+            line(connected(&on_two, "d")),
+            "run -d --network a --net=b --network=d x --net c"
+        );
+        assert_eq!(line(connected(&on_two, "a")), on_two.arguments.join(" "));
+        assert_eq!(line(disconnected(&on_two, "a")), "run -d --net=b x --net c");
+        assert_eq!(
+            line(disconnected(&on_two, "b")),
+            "run -d --network a x --net c"
+        );
+        assert_eq!(line(disconnected(&on_two, "c")), on_two.arguments.join(" "));
+        let on_none = machine("run -d x", "x");
+        assert_eq!(line(connected(&on_none, "a")), "run --network=a -d x");
+        let alone = machine("run --net none x", "x");
+        assert!(matches!(
+            connected(&alone, "a"),
+            Err(Failure::SeveralNetworks)
+        ));
+    }
+
+    #[test]
+    fn the_image_says_which_links_there_are_and_keeps_what_it_has() {
+        let network = Network {
+            name: "back".into(),
+            subnet: [10, 90, 0, 0].into(),
+            prefix_len: 24,
+            prefix6: Some("fd00:1:2:3::".parse().expect("an address")),
+            created_s: 0,
+        };
+        let lease = network.lease([10, 90, 0, 7].into());
+        let mut writer = Writer::new();
+        let entry = |name: &'static str, data: &'static [u8]| Entry {
+            name: name.as_bytes(),
+            mode: S_IFREG | 0o644,
+            uid: 0,
+            gid: 0,
+            links: 1,
+            inode: 0,
+            mtime_s: 0,
+            rdev: (0, 0),
+            data,
+        };
+        writer.append(&entry("init", b"first")).expect("short");
+        let image = with_links(writer.finish(), &[(network, lease)]);
+        let members: Vec<(String, String)> = Archive::new(&image)
+            .map(|entry| {
+                let entry = entry.expect("an archive");
+                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+                (text(entry.name), text(entry.data))
+            })
+            .collect();
+        let links = "vnic\tnet1\teth0\t02:42:0a:5a:00:07\t0\naddress\tnet1\t10.90.0.7/24\n\
+            address\tnet1\tfd00:1:2:3::7/64\n";
+        let expected = [("init", "first"), ("etc/dladm", ""), (LINKS_FILE, links)];
+        let expected = expected.map(|(name, data)| (name.to_string(), data.to_string()));
+        assert_eq!(members, expected);
+    }
 }

@@ -144,6 +144,7 @@ pub(crate) mod tests {
             mac: None,
             net: Net::User,
             forwards: vec![],
+            further_switches: 0,
             forwarder: Forwarder::Qemu,
             volumes: vec![],
             disks: vec![],

@@ -26,7 +26,7 @@ impl Machine {
                 );
             }
             Net::Switched(place) => {
-                args.pair("-netdev", listening("net", &self.card_socket()));
+                self.add_switches(args);
                 if self.forwarder == Forwarder::Qemu {
                     self.add_way_out(args, place);
                 }
@@ -45,6 +45,20 @@ impl Machine {
             }
         }
         args.pair("-device", self.card(queues));
+    }
+
+    /// The card's wire to its switch; to several by a hub, on which each sees all, and takes what is of its own network.
+    fn add_switches(&self, args: &mut Args) {
+        if self.further_switches == 0 {
+            return args.pair("-netdev", listening("net", &self.card_socket()));
+        }
+        for number in 0..=self.further_switches {
+            let wire = format!("wire{number}");
+            args.pair("-netdev", listening(&wire, &self.socket_of_switch(number)));
+            let port = format!("hubport,id=port{number},hubid=2,netdev={wire}");
+            args.pair("-netdev", port);
+        }
+        args.pair("-netdev", "hubport,id=net,hubid=2");
     }
 
     /// QEMU's user network, which the switch reaches by a socket: a hub joins both.
@@ -197,6 +211,31 @@ mod tests {
         };
         let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
         assert!(!args.contains("hubport") && args.contains("card.sock"));
+    }
+
+    #[test]
+    fn a_card_leads_to_several_switches_by_a_hub() {
+        let machine = Machine {
+            net: Net::Switched(Switched {
+                address: Ipv4Addr::new(10, 89, 3, 7),
+                subnet: Ipv4Addr::new(10, 89, 3, 0),
+                prefix_len: 24,
+                gateway: Ipv4Addr::new(10, 89, 3, 254),
+                name_server: Ipv4Addr::new(10, 89, 3, 1),
+            }),
+            further_switches: 1,
+            ..machine()
+        };
+        let args = machine.qemu_args(Acceleration::Tcg).join(" ");
+        for wanted in [
+            "stream,id=wire0,server=on,addr.type=unix,addr.path=/s,,t/card.sock",
+            "stream,id=wire1,server=on,addr.type=unix,addr.path=/s,,t/card1.sock",
+            "hubport,id=port1,hubid=2,netdev=wire1",
+            "hubport,id=net,hubid=2",
+            "virtio-net-pci,netdev=net",
+        ] {
+            assert!(args.contains(wanted), "no {wanted}: {args}");
+        }
     }
 
     #[test]

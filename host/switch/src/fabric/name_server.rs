@@ -5,7 +5,7 @@ use wire::{
     Sum, UDP_HEADER_BYTES, UdpRepr,
 };
 
-use super::{Client, DNS_PORT, Dropped, Fabric, Passed, Port};
+use super::{Client, DNS_PORT, Dropped, Fabric, Passed, Port, Unanswered};
 use crate::names::{Kind, Outcome, Question, Record, reversed};
 use crate::network::Lease;
 
@@ -58,22 +58,45 @@ impl Fabric {
         send: &mut impl FnMut(Port, &[u8]),
     ) -> Passed<'a> {
         let question = Question::parse(message).ok_or(Dropped::Malformed)?;
-        let Some(answer) = self.own_answer(&question) else {
-            return Ok(Some((client, message)));
+        let station = self.members.get(&client.member).ok_or(Dropped::Nobody)?;
+        let has_others = station.has_others;
+        let answer = match self.own_answer(&question) {
+            Some((outcome, answer)) if outcome == Outcome::Found || !has_others => answer,
+            _ => {
+                return Ok(Some(Unanswered {
+                    client,
+                    message,
+                    has_others,
+                }));
+            }
         };
         let frame = self.answer_frame(client, &answer).ok_or(Dropped::Nobody)?;
         send(Port::Card(client.member), &frame);
         Ok(None)
     }
 
+    /// The answer with what machines of other networks have; where there are none, this network's own, or `None` for the host's
+    /// resolver.
+    pub fn answer_of_others(&self, question: &Question, found: &[Lease]) -> Option<Vec<u8>> {
+        match found {
+            [] => self.own_answer(question).map(|(_, answer)| answer),
+            found => Some(question.answer(Outcome::Found, &records(question.kind, found))),
+        }
+    }
+
     /// The answer to a question that is the network's own; `None` for the host's resolver.
-    fn own_answer(&self, question: &Question) -> Option<Vec<u8>> {
+    fn own_answer(&self, question: &Question) -> Option<(Outcome, Vec<u8>)> {
+        let (outcome, records) = self.own_records(question)?;
+        Some((outcome, question.answer(outcome, &records)))
+    }
+
+    fn own_records(&self, question: &Question) -> Option<(Outcome, Vec<Record>)> {
         if let Some(address) = reversed(&question.name).filter(|own| self.network.contains(*own)) {
             let member = self.member_with(address);
             let name = member.and_then(|(_, station)| station.names.first().cloned());
             return Some(match name.filter(|_| question.kind == Kind::Ptr) {
-                Some(name) => question.answer(Outcome::Found, &[Record::Ptr(name)]),
-                None => question.answer(Outcome::NoSuchName, &[]),
+                Some(name) => (Outcome::Found, vec![Record::Ptr(name)]),
+                None => (Outcome::NoSuchName, Vec::new()),
             });
         }
         let suffix = format!(".{}", self.network.name.to_ascii_lowercase());
@@ -88,10 +111,10 @@ impl Fabric {
             _ => short.map(named).unwrap_or_default(),
         };
         if !leases.is_empty() {
-            return Some(question.answer(Outcome::Found, &records(question.kind, &leases)));
+            return Some((Outcome::Found, records(question.kind, &leases)));
         }
         let is_own = short.is_some() || !question.name.contains('.');
-        is_own.then(|| question.answer(Outcome::NoSuchName, &[]))
+        is_own.then(|| (Outcome::NoSuchName, Vec::new()))
     }
 }
 

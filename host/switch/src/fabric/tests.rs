@@ -1,6 +1,13 @@
-use wire::{IPV4_HEADER_BYTES, Ipv4Repr, Sum, UdpRepr};
+use std::net::Ipv6Addr;
+
+use wire::{
+    FRAGMENT_HEADER_BYTES, IPV4_HEADER_BYTES, IPV6_HEADER_BYTES, Ipv4Repr, Ipv6Fragment, Ipv6Repr,
+    NdpOption, NdpRepr, RouterAdvert, RouterPreference, Sum, UdpRepr, fill_icmpv6_checksum,
+    next_header,
+};
 
 use super::*;
+use crate::names::Question;
 use crate::names::tests::question;
 use crate::network::tests::network;
 
@@ -12,6 +19,7 @@ fn fabric() -> Fabric {
         let station = Station {
             names: names.iter().map(ToString::to_string).collect(),
             lease: fabric.network().lease(address),
+            has_others: id == 2,
         };
         fabric.add(id, station);
     }
@@ -72,6 +80,57 @@ fn arp(operation: ArpOperation, own: MemberId, target: Ipv4Addr) -> Vec<u8> {
     frame(mac(own), MacAddr::BROADCAST, EtherType::Arp, &packet)
 }
 
+fn address6(id: MemberId) -> Ipv6Addr {
+    let lease = network().lease(address(id));
+    lease.address6.expect("the network has such addresses")
+}
+
+/// To all nodes, with a payload of that kind.
+fn frame_v6(own: MemberId, src: Ipv6Addr, next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = vec![0; IPV6_HEADER_BYTES];
+    Ipv6Repr {
+        src,
+        dst: ALL_NODES,
+        next_header,
+        payload_len: payload.len() as u16,
+        hop_limit: 255,
+        traffic_class: 0,
+        flow_label: 0,
+    }
+    .emit(&mut packet);
+    packet.extend_from_slice(payload);
+    frame(
+        mac(own),
+        MacAddr([0x33, 0x33, 0, 0, 0, 1]),
+        EtherType::Ipv6,
+        &packet,
+    )
+}
+
+const ALL_NODES: Ipv6Addr = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+
+fn message(src: Ipv6Addr, said: NdpRepr, options: &[NdpOption]) -> Vec<u8> {
+    let mut message = vec![0; said.len() + options.iter().map(NdpOption::len).sum::<usize>()];
+    said.emit(&mut message, options);
+    fill_icmpv6_checksum(&mut message, src, ALL_NODES);
+    message
+}
+
+fn discovery(own: MemberId, src: Ipv6Addr, said: NdpRepr, options: &[NdpOption]) -> Vec<u8> {
+    frame_v6(own, src, next_header::ICMPV6, &message(src, said, options))
+}
+
+/// The member 1, or as another, says that `target` is at `station`.
+fn neighbor_advert(own: MemberId, target: Ipv6Addr, station: MacAddr) -> Vec<u8> {
+    let said = NdpRepr::NeighborAdvert {
+        target,
+        is_router: false,
+        is_solicited: false,
+        is_override: true,
+    };
+    discovery(own, address6(own), said, &[NdpOption::TargetLink(station)])
+}
+
 /// What is sent where, and whether the resolver is asked.
 fn sent(fabric: &mut Fabric, from: Port, frame: &[u8]) -> (Vec<(Port, Vec<u8>)>, bool) {
     let mut sent = Vec::new();
@@ -95,7 +154,7 @@ fn a_packet_goes_to_its_member_and_to_the_senders_own_way_out() {
     let out = datagram(address(1), Ipv4Addr::new(192, 0, 2, 7), 9, b"x");
     let out = frame(mac(1), MacAddr([2; 6]), EtherType::Ipv4, &out);
     assert_eq!(ports(&mut fabric, Port::Card(1), &out), [Port::WayOut(1)]);
-    let to_all = frame(mac(1), MacAddr::BROADCAST, EtherType::Ipv6, b"any");
+    let to_all = frame_v6(1, address6(1), next_header::NONE, b"");
     let others = [Port::Card(2), Port::Card(3)];
     assert_eq!(ports(&mut fabric, Port::Card(1), &to_all), others);
     let back = frame(MacAddr([2; 6]), mac(2), EtherType::Ipv4, b"any");
@@ -116,6 +175,112 @@ fn nobody_speaks_for_another() {
     claim[6..12].copy_from_slice(&mac(1).0);
     assert_eq!(ports(&mut fabric, Port::Card(1), &claim), []);
     assert_eq!(fabric.drops.not_the_senders, 3);
+}
+
+#[test]
+fn over_ipv6_nobody_speaks_for_another_nor_as_a_router() {
+    let mut fabric = fabric();
+    let solicit = |target| NdpRepr::NeighborSolicit { target };
+    let ours = [
+        frame_v6(1, address6(1), 17, &[0; 8]),
+        neighbor_advert(1, address6(1), mac(1)),
+        discovery(1, Ipv6Addr::UNSPECIFIED, solicit(address6(1)), &[]),
+        discovery(
+            1,
+            address6(1),
+            solicit(address6(2)),
+            &[NdpOption::SourceLink(mac(1))],
+        ),
+        discovery(1, address6(1), NdpRepr::RouterSolicit, &[]),
+    ];
+    for frame in &ours {
+        assert_eq!(
+            ports(&mut fabric, Port::Card(1), frame).len(),
+            2,
+            "{frame:x?}"
+        );
+    }
+    let advert = NdpRepr::RouterAdvert(RouterAdvert {
+        hop_limit: 0,
+        is_managed: false,
+        has_other: false,
+        preference: RouterPreference::Medium,
+        lifetime_secs: 1800,
+        reachable_ms: 0,
+        retrans_ms: 0,
+    });
+    let redirect = NdpRepr::Redirect {
+        target: address6(1),
+        destination: address6(2),
+    };
+    let foreign = [
+        frame_v6(1, address6(2), 17, &[0; 8]),
+        frame_v6(
+            1,
+            "fd00:1:2:3::99".parse().expect("an address"),
+            17,
+            &[0; 8],
+        ),
+        neighbor_advert(1, address6(2), mac(1)),
+        neighbor_advert(1, address6(1), mac(2)),
+        discovery(1, Ipv6Addr::UNSPECIFIED, solicit(address6(2)), &[]),
+        discovery(
+            1,
+            address6(1),
+            solicit(address6(2)),
+            &[NdpOption::SourceLink(mac(2))],
+        ),
+        discovery(1, address6(1), advert, &[]),
+        discovery(1, address6(1), redirect, &[]),
+        in_fragments(&message(address6(1), advert, &[]), next_header::ICMPV6),
+    ];
+    for (number, frame) in (1..).zip(&foreign) {
+        assert_eq!(ports(&mut fabric, Port::Card(1), frame), [], "{frame:x?}");
+        assert_eq!(fabric.drops.not_the_senders, number);
+    }
+    let hidden = in_fragments(&[58, 0, 1, 4, 0, 0, 0, 0], next_header::DESTINATION);
+    assert_eq!(ports(&mut fabric, Port::Card(1), &hidden), []);
+    assert_eq!(fabric.drops.malformed, 1);
+    let plain = in_fragments(&[0; 16], 17);
+    assert_eq!(ports(&mut fabric, Port::Card(1), &plain).len(), 2);
+}
+
+/// The first fragment of a longer packet.
+fn in_fragments(payload: &[u8], next_header: u8) -> Vec<u8> {
+    let mut first = vec![0; FRAGMENT_HEADER_BYTES];
+    let piece = Ipv6Fragment {
+        ident: 7,
+        offset: 0,
+        has_more: true,
+        next_header,
+    };
+    piece.emit(&mut first);
+    first.extend_from_slice(payload);
+    frame_v6(1, address6(1), next_header::FRAGMENT, &first)
+}
+
+#[test]
+fn a_link_local_address_is_whose_station_it_names_or_who_used_it_first_and_free_when_that_one_left()
+{
+    let mut fabric = fabric();
+    let says = |own, text: &str| frame_v6(own, text.parse().expect("an address"), 17, &[0; 8]);
+    let of_two = "fe80::42:aff:fe59:303";
+    for (own, text, is_own) in [
+        (1, of_two, false),
+        (2, of_two, true),
+        (1, "fe80::1", true),
+        (2, "fe80::1", false),
+        (1, "fe80::2", true),
+        (1, "fe80::3", true),
+        (1, "fe80::4", true),
+        (1, "fe80::5", false),
+        (2, "fe80::5", true),
+    ] {
+        let has_passed = !ports(&mut fabric, Port::Card(own), &says(own, text)).is_empty();
+        assert_eq!(has_passed, is_own, "{own} {text}");
+    }
+    fabric.remove(1);
+    assert!(!ports(&mut fabric, Port::Card(2), &says(2, "fe80::1")).is_empty());
 }
 
 #[test]
@@ -183,6 +348,40 @@ fn names_of_members_are_known_and_gone_with_them() {
     assert_eq!(asked(&mut fabric, "example.org", 1), (None, true));
 }
 
+#[test]
+fn a_member_on_other_networks_has_these_asked_for_what_is_not_known_here() {
+    let mut fabric = fabric();
+    let ask = |fabric: &mut Fabric, name| {
+        let server = fabric.network().name_server();
+        let packet = datagram(address(2), server, 53, &question(name, 1));
+        let station = fabric.network().switch_station();
+        let frame = frame(mac(2), station, EtherType::Ipv4, &packet);
+        let asked = fabric.forward(Port::Card(2), &frame, &mut |_, _| ());
+        asked.map(|asked| asked.has_others)
+    };
+    assert_eq!(ask(&mut fabric, "cache"), None);
+    for name in ["web", "web.front", "web.back", "example.org"] {
+        assert_eq!(ask(&mut fabric, name), Some(true), "{name}");
+    }
+    let message = question("web", 1);
+    let asked = Question::parse(&message).expect("a question");
+    let lease = fabric.network().lease(address(3));
+    let found = fabric.answer_of_others(&asked, &[lease]);
+    assert!(found.expect("an answer").ends_with(&[10, 89, 3, 4]));
+    let none = fabric.answer_of_others(&asked, &[]).expect("an answer");
+    assert_eq!(none[3] & 15, 3);
+}
+
+#[test]
+fn what_the_same_card_says_on_another_network_is_no_forgery() {
+    let mut fabric = fabric();
+    let elsewhere = MacAddr([2, 0x42, 10, 90, 0, 2]);
+    let packet = datagram([10, 90, 0, 2].into(), [10, 90, 0, 3].into(), 9, b"x");
+    let said = frame(elsewhere, MacAddr::BROADCAST, EtherType::Ipv4, &packet);
+    assert_eq!(ports(&mut fabric, Port::Card(1), &said), []);
+    assert_eq!((fabric.drops.of_other_networks, fabric.drops.sum()), (1, 1));
+}
+
 /// A generator that is the same everywhere (xorshift).
 struct Chance(u64);
 
@@ -213,7 +412,8 @@ fn whatever_members_send_reaches_only_whom_it_may_and_each_drop_is_counted() {
         ),
         arp(ArpOperation::Request, 1, address(2)),
         arp(ArpOperation::Reply, 1, address(2)),
-        frame(mac(1), MacAddr::BROADCAST, EtherType::Ipv6, &[6; 80]),
+        frame_v6(1, address6(1), 17, &[6; 80]),
+        neighbor_advert(1, address6(1), mac(1)),
     ];
     for round in 0..200_000 {
         let mut frame = sorts[chance.below(sorts.len())].clone();

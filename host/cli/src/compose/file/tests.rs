@@ -192,8 +192,21 @@ fn all_that_is_not_supported_is_named_in_one_sentence() {
     assert_eq!(
         project(text).unwrap_err(),
         "Sietch does not support what it asks for: secrets, networks.b.internal, \
-         services.a.privileged, services.a.networks with more than one network."
+         services.a.privileged."
     );
+}
+
+#[test]
+fn a_service_is_on_several_networks_and_leads_out_by_the_first() {
+    let text = "services: {a: {command: x, networks: {b: {aliases: [y, a]}, c: {aliases: [y, z]}}}}\n\
+        networks: {b: {}, c: {name: big}}\n";
+    let project = project(text).expect("a project");
+    assert_eq!(
+        project.services[0].arguments.join(" "),
+        "run -d --name shop-a --net shop_b --net big --network-alias a --network-alias y \
+         --network-alias z x"
+    );
+    assert_eq!(project.networks.len(), 2);
 }
 
 #[test]
