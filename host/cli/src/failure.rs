@@ -448,6 +448,16 @@ pub enum Failure {
         "A machine is on several networks only if all are of `sietch network`: give no other --network."
     )]
     SeveralNetworks,
+    /// A machine that is to leave a network on which it is not.
+    #[error(
+        "{machine} is not on the network {network}: `sietch inspect {machine}` says where it is."
+    )]
+    NotOnThatNetwork {
+        /// The machine.
+        machine: String,
+        /// The network.
+        network: String,
+    },
     /// More networks than a card leads to.
     #[error("A machine is on {max} networks at most: give fewer --network.")]
     TooManyNetworks {

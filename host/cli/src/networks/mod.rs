@@ -226,7 +226,9 @@ pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Fail
     Ok(line)
 }
 
-/// The line of a machine that is not on that network.
+/// The line of a machine that is not on that network any more.
+///
+/// Errors: `NotOnThatNetwork`.
 pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
     let line = &settings.arguments;
     let words = own_words(settings, line);
@@ -243,7 +245,13 @@ pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, F
         }
         at += taken;
     }
-    Ok(kept)
+    match kept.len() < line.len() {
+        true => Ok(kept),
+        false => Err(Failure::NotOnThatNetwork {
+            machine: settings.name.clone(),
+            network: network.into(),
+        }),
+    }
 }
 
 /// So many of the first words are ours, and not the program's.
@@ -347,7 +355,7 @@ mod tests {
             line(disconnected(&on_two, "b")),
             "run -d --network a x --net c"
         );
-        assert_eq!(line(disconnected(&on_two, "c")), on_two.arguments.join(" "));
+        assert!(disconnected(&on_two, "c").is_err());
         let on_none = machine("run -d x", "x");
         assert_eq!(line(connected(&on_none, "a")), "run --network=a -d x");
         let alone = machine("run --net none x", "x");
