@@ -24,8 +24,9 @@
 //!
 //! # Interrupts (section 7.3)
 //! Ring `n` raises MSI-X message `n`, for received frames only; the link raises the one
-//! behind the last ring. A message clears its cause (EIAC). A ring's does not mask itself (EIAM),
-//! for then each wait would begin with a register; `silence` says when to mask it.
+//! behind the last ring, which clears its cause (EIAC) and masks itself (EIAM). A ring's does neither: its cause stands until
+//! the pair is armed again, and as long as it stands no frame raises another message. So a pair that is
+//! polled is silent without being masked, and a wait takes one register (EICR), or none if no frame came since the last one.
 //!
 //! # Memory
 //! Rings (`drivers/intel`) and buffers follow the contract of `docs/dma.md`. What the card knows is freed
@@ -58,7 +59,6 @@ mod registers;
 mod registers_pools;
 mod rx;
 mod segment;
-mod silence;
 #[cfg(test)]
 mod tests;
 mod tx;

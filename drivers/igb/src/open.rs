@@ -114,8 +114,8 @@ fn set_up(registers: &impl Registers, first: u16, pairs: u16) {
     raise_link(registers);
 }
 
-/// The rings from `first` on raise messages 0 and so on, everything else the next one (7.3.2). Each
-/// message clears its cause, and that of everything else masks itself. Moderation outlives a reset, so it is ended here.
+/// The rings from `first` on raise messages 0 and so on, everything else the next one (7.3.2), which
+/// clears its cause and masks itself. Moderation outlives a reset, so it is ended here.
 fn map_interrupts(registers: &impl Registers, first: u16, pairs: u16) {
     let mode = GPIE_MSIX | GPIE_NONSELECTIVE_CLEAR | GPIE_AUTO_MASK | GPIE_PENDING_BITS;
     registers.write32(GPIE, mode);
@@ -131,8 +131,7 @@ fn map_interrupts(registers: &impl Registers, first: u16, pairs: u16) {
     for message in 0..=pairs {
         registers.write32(eitr(message), 0);
     }
-    let messages = (1 << (pairs + 1)) - 1;
-    registers.write32(EIAC, messages);
+    registers.write32(EIAC, 1 << pairs);
     registers.write32(EIAM, 1 << pairs);
 }
 

@@ -19,7 +19,6 @@ use crate::descriptor::Advanced;
 use crate::offload::CAPABILITIES;
 use crate::registers::{EICR, EIMC, EIMS};
 use crate::rx::Receiver;
-use crate::silence::Silence;
 use crate::tx::Transmitter;
 use crate::{Control, Error};
 
@@ -36,7 +35,10 @@ pub struct Pair<R: Registers> {
     rx: Receiver<R>,
     tx: Transmitter<R>,
     message: u16,
-    silence: Silence,
+    /// It was armed once: its message is masked until then.
+    is_unmasked: bool,
+    /// It is armed, and has found no frame since: the cause of its message is clear, or a frame has come.
+    is_armed: bool,
     counters: PortCounters,
     watchdog: Watchdog,
     /// Last, so that the queues are stopped before a card without owners is reset.
@@ -65,7 +67,8 @@ impl<R: Registers> Pair<R> {
             rx,
             tx,
             message: place.message,
-            silence: Silence::default(),
+            is_unmasked: false,
+            is_armed: false,
             counters: PortCounters::default(),
             watchdog: Watchdog::default(),
             card,
@@ -74,11 +77,6 @@ impl<R: Registers> Pair<R> {
 
     fn message(&self) -> u32 {
         1 << self.message
-    }
-
-    fn mask(&mut self) {
-        self.card.registers.write32(EIMC, self.message());
-        self.silence.note_masked();
     }
 
     /// As `receive_noted`, without what this station sent.
@@ -152,21 +150,21 @@ impl<R: Registers> FramePort for Pair<R> {
 
     fn arm(&mut self) -> bool {
         self.rx.ring.refill();
-        if self.silence.is_masked() {
-            // The cause of frames that were taken by polling would interrupt at once. What
-            // comes after it is cleared does so rightly; what came before is seen below.
+        if !self.is_armed {
+            // The cause of frames that were taken stands in the way of the next message. What
+            // comes after it is cleared interrupts; what came before is seen below.
             self.card.registers.write32(EICR, self.message());
-            self.card.registers.write32(EIMS, self.message());
+            self.is_armed = true;
         }
-        self.silence.note_unmasked();
+        if !self.is_unmasked {
+            self.card.registers.write32(EIMS, self.message());
+            self.is_unmasked = true;
+        }
         self.rx.ring.has_frame::<Advanced>()
     }
 
-    fn disarm(&mut self) {
-        if self.silence.pays() {
-            self.mask();
-        }
-    }
+    /// One message comes for an arming, and none if no frame does.
+    fn disarm(&mut self) {}
 
     fn counters(&mut self) -> PortCounters {
         self.counters.rx_ring_empty += self.rx.take_dropped();
@@ -199,17 +197,15 @@ impl<R: Registers> QueuePair for Pair<R> {
                 rx.receive::<Advanced>(budget, &mut self.counters, sink)
             }
         };
-        if self.silence.is_due(count) {
-            self.mask();
-        }
+        self.is_armed &= count == 0;
         count
     }
 }
 
 impl<R: Registers> Drop for Pair<R> {
     fn drop(&mut self) {
-        if !self.silence.is_masked() {
-            self.mask();
+        if self.is_unmasked {
+            self.card.registers.write32(EIMC, self.message());
         }
     }
 }

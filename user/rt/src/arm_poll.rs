@@ -1,18 +1,19 @@
 //! How long a card is looked at before it is armed.
 //!
 //! # Problem
-//! To arm a card may be a write or two to its registers. Under a hypervisor each is an exit, and so are the halt that
-//! follows, the interrupt that ends it and the write that masks the next one. The kernel polls before it halts, but does not
+//! To arm a card may be a write to a register. Under a hypervisor that is an exit, and so are the halt that
+//! follows, the interrupt that ends it and what ends that. The kernel polls before it halts, but does not
 //! see the card of a program.
 //!
 //! # Idea
-//! The kernel's rule (`cpuidle`), with exits as the price. What arming itself takes is not: a card that is unmasked
-//! already is armed for nothing, and interrupts all the same. On hardware so many are so little that there is hardly a look.
+//! The kernel's rule (`cpuidle`), with exits as the price. What arming itself takes is not: some cards are armed by a word of
+//! memory, and interrupt all the same. On hardware so many are so little that there is hardly a look.
 
 use base::{Duration, Instant};
 use cpuidle::HaltPoll;
 
-/// What a wait costs, in exits: a halt, the interrupt that ends it and its end, and three registers.
+/// What a wait costs, in exits: a halt, the interrupt that ends it and its end, and a register, which a program of the host's
+/// emulates: as much as three.
 const EXITS_PER_WAIT: u32 = 6;
 /// Nobody else has the CPU, nor the program's sockets, for longer.
 const LOOK_MAX: Duration = Duration::from_micros(500);

@@ -145,10 +145,7 @@ impl Model {
         self.writes.push((offset, value));
         match offset {
             CTRL => self.control(value),
-            EIMS => {
-                self.put(EIMS, self.get(EIMS) | value);
-                self.send_messages();
-            }
+            EIMS => self.send_messages_after(|model| model.put(EIMS, model.get(EIMS) | value)),
             EIMC => self.put(EIMS, self.get(EIMS) & !value),
             EICR => self.put(EICR, self.get(EICR) & !value),
             IMS => self.put(IMS, self.get(IMS) | value),
@@ -203,8 +200,7 @@ impl Model {
 
     /// A cause of message `message`.
     pub(super) fn raise(&mut self, message: u32) {
-        self.put(EICR, self.get(EICR) | 1 << message);
-        self.send_messages();
+        self.send_messages_after(|model| model.put(EICR, model.get(EICR) | 1 << message));
     }
 
     /// Another cause. One that is noted already is no news.
@@ -217,8 +213,11 @@ impl Model {
         }
     }
 
-    fn send_messages(&mut self) {
-        let due = self.get(EICR) & self.get(EIMS);
+    /// Those whose causes this brings up. One that stands already is no news.
+    fn send_messages_after(&mut self, change: impl FnOnce(&mut Self)) {
+        let before = self.get(EICR) & self.get(EIMS);
+        change(self);
+        let due = self.get(EICR) & self.get(EIMS) & !before;
         for message in (0..MESSAGES).filter(|message| due >> message & 1 != 0) {
             let bit = 1 << message;
             self.messages[message] += 1;

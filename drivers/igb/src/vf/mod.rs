@@ -24,7 +24,7 @@ use mbuf::Pool;
 use crate::card::Card;
 use crate::message::{self, RESET, WORDS, YES};
 use crate::pair::Place;
-use crate::registers::{CTRL_RESET, EIAC, EIMC, IVAR_OTHER, IVAR_VALID, eitr, ivar};
+use crate::registers::{CTRL_RESET, EIMC, IVAR_OTHER, IVAR_VALID, eitr, ivar};
 use crate::registers_pools::{VF_BYTES, VF_RX_RING, VF_TX_RING};
 use crate::{Error, Pair};
 pub use control::Control;
@@ -92,5 +92,4 @@ fn map_interrupts(registers: &impl Registers) {
     registers.write32(ivar(0), u32::from(MESSAGE) | IVAR_VALID);
     registers.write32(IVAR_OTHER, 0);
     registers.write32(eitr(MESSAGE), 0);
-    registers.write32(EIAC, 1 << MESSAGE);
 }
