@@ -9,6 +9,10 @@
 //!
 //! What a queue has closed stays until its place is wanted: last acknowledgements still find the way.
 //!
+//! A SYN that was given to a queue is noted as well ([`Flows::ask`]), so that one that comes again goes there until the queue
+//! has answered, but only where half of its bucket is to spare. It is no flow: nothing but a SYN finds it, and it
+//! pushes out nothing but what a queue has closed. After [`ASKED_IDLE`] its place is to spare again.
+//!
 //! A flow is known by 43 bits of its hash. Peers cannot make two alike, for they do not know the key.
 
 use alloc::vec::Vec;
@@ -21,6 +25,10 @@ const BUCKETS: usize = 4096;
 const BUCKET_FLOWS: usize = 8;
 /// Flows at most.
 pub const FLOWS_MAX: usize = BUCKETS * BUCKET_FLOWS;
+/// Places of a bucket that are to spare before a SYN is noted.
+const SPARE_MIN: usize = BUCKET_FLOWS / 2;
+/// A SYN that was not answered and did not come again for so long will not be.
+pub const ASKED_IDLE: Duration = Duration::from_secs(8);
 /// A flow that was silent for so long gives way.
 pub const IDLE: Duration = Duration::from_secs(60);
 
@@ -75,6 +83,8 @@ enum Phase {
     Free,
     /// Its queue has closed it.
     Closing,
+    /// Its peer has sent a SYN, and its queue nothing.
+    Asked,
     /// Its queue has sent a SYN, and the peer has not acknowledged it.
     Opening,
     Open,
@@ -130,11 +140,43 @@ impl Flows {
         let place = self.known(flow)?;
         match place.phase {
             Phase::Closing if opens => return None,
+            Phase::Asked if !opens => return None,
             Phase::Opening if is_acknowledging => place.phase = Phase::Open,
             _ => {}
         }
         place.heard = seconds(now);
         Some(place.queue.into())
+    }
+
+    /// A queue gets a SYN of a flow that is not known; false without places to spare.
+    pub fn ask(&mut self, flow: Flow, queue: u16, now: Instant) -> bool {
+        let heard = seconds(now);
+        let Some(bucket) = self.buckets.get_mut(flow.bucket()) else {
+            return false;
+        };
+        let has_it = |place: &Place| place.phase != Phase::Free && place.tag == flow.tag();
+        let spare = bucket.iter().filter(|place| place.is_spare(heard)).count();
+        if spare < SPARE_MIN || bucket.iter().any(has_it) {
+            return false;
+        }
+        let places = bucket.iter_mut().filter(|place| place.is_spare(heard));
+        if let Some(place) = places.min_by_key(|place| place.gives_way(heard)) {
+            *place = Place {
+                tag: flow.tag(),
+                heard,
+                queue: queue as u8,
+                phase: Phase::Asked,
+            };
+        }
+        true
+    }
+
+    /// A queue answers no SYN that it was given.
+    pub fn forget_asked(&mut self, queue: u16) {
+        let places = self.buckets.iter_mut().flatten();
+        let theirs =
+            places.filter(|place| u16::from(place.queue) == queue && place.phase == Phase::Asked);
+        theirs.for_each(|place| *place = Place::default());
     }
 
     /// A queue has opened a flow, or agreed to.
@@ -148,7 +190,7 @@ impl Flows {
         };
         if let Some(place) = self.known(flow) {
             // A SYN-ACK that is sent again begins nothing.
-            if place.queue != fresh.queue || place.phase == Phase::Closing {
+            if place.queue != fresh.queue || matches!(place.phase, Phase::Closing | Phase::Asked) {
                 *place = fresh;
             }
             return;
@@ -234,13 +276,23 @@ impl Flows {
 }
 
 impl Place {
+    /// Nobody misses what is there.
+    fn is_spare(&self, now: u16) -> bool {
+        let silent = u64::from(now.wrapping_sub(self.heard));
+        match self.phase {
+            Phase::Free | Phase::Closing => true,
+            Phase::Asked => silent >= ASKED_IDLE.as_secs(),
+            Phase::Opening | Phase::Open => false,
+        }
+    }
+
     /// The lower, the sooner it gives way to another flow; `None` if it does not.
     fn gives_way(&self, now: u16) -> Option<(u8, u16)> {
         let silent = now.wrapping_sub(self.heard);
         let rank = match self.phase {
             Phase::Free => 0,
             Phase::Closing => 1,
-            Phase::Opening => 2,
+            Phase::Asked | Phase::Opening => 2,
             Phase::Open if u64::from(silent) >= IDLE.as_secs() => 3,
             Phase::Open => return None,
         };

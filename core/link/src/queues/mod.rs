@@ -10,7 +10,8 @@
 //!
 //! 1. It belongs to a *flow* that a queue has begun: learned from the SYN or SYN-ACK that the queue sent ([`flows`]). A flow, or
 //!    what else comes to a port, may have been given to the link's network [`stack`].
-//! 2. It opens a connection: by the hash of its flow, over the queues that *take new flows*. If none does it is
+//! 2. It opens a connection: over the queues that *take new flows*, in turns. The table remembers whose turn it was, for a SYN
+//!    that comes again, while it has places to spare; without these it goes by the hash of its flow. If no queue takes any it is
 //!    dropped, as by a listener with a full backlog: the peer asks again in a second.
 //! 3. It is for a *port* of a queue's own [`share`] of the ephemeral ports, from which that queue's stack connects and
 //!    asks: an answer.
@@ -26,6 +27,9 @@
 //! A queue *with a filter* ([`filters`](crate::filters)) is outside of all this: it gets what its filter admits, and
 //! copies of messages between neighbours that concern it, before anybody else is asked. While all queues are such, what no
 //! filter admits is the stack's.
+//!
+//! Turns and not hashes, because a server has few connections that last: of fifty a hash gives one of two processes 28, and the
+//! other waits for it.
 //!
 //! Hashes are compared queue by queue (rendezvous hashing), so a queue that comes or goes moves no flow but those that
 //! it gets or had.
@@ -46,6 +50,7 @@ mod share;
 mod stack;
 #[cfg(test)]
 mod tests;
+mod turns;
 
 use core::net::SocketAddr;
 
@@ -61,6 +66,7 @@ use flows::{Flow, Flows};
 pub use share::share;
 pub use stack::STACK;
 use stack::StackPart;
+use turns::Turns;
 
 /// Queues of a link at most.
 pub const QUEUES_MAX: u16 = 16;
@@ -103,6 +109,8 @@ probes::counters! {
         Flow = "steered_flow",
         /// Its port is of the queue's share.
         Port = "steered_port",
+        /// It opens a connection, and it was the queue's turn.
+        Turn = "steered_turn",
         /// By its hash.
         Hash = "steered_hash",
         /// It belongs to nobody's flow, and the queue was there before all others.
@@ -148,6 +156,7 @@ pub struct Queues {
     members: u16,
     /// And for those that take new flows.
     takers: u16,
+    turns: Turns,
     /// The one that was alone when another came.
     elder: Option<u16>,
     stack: StackPart,
@@ -163,6 +172,10 @@ const fn bit(queue: u16) -> u16 {
     }
 }
 
+fn members_of(queues: u16) -> impl Iterator<Item = u16> {
+    (0..QUEUES_MAX).filter(move |queue| queues & bit(*queue) != 0)
+}
+
 impl Queues {
     /// Without queues, and with a secret that peers cannot guess.
     pub fn new(key: [u64; 2]) -> Result<Self, NoMemory> {
@@ -172,6 +185,7 @@ impl Queues {
             filtered: 0,
             members: 0,
             takers: 0,
+            turns: Turns::default(),
             elder: None,
             stack: StackPart::default(),
             flows: Flows::new()?,
@@ -232,10 +246,15 @@ impl Queues {
 
     /// Whether a queue gets new flows from now on.
     pub fn take_new_flows(&mut self, queue: u16, is_taker: bool) {
+        let before = self.takers;
         match is_taker {
             true => self.takers |= bit(queue) & self.members,
             false => self.takers &= !bit(queue),
         }
+        if before & !self.takers != 0 {
+            self.flows.forget_asked(queue);
+        }
+        self.turns = Turns::default();
     }
 
     /// The queue, if there is but one.
@@ -397,8 +416,8 @@ impl Queues {
             return Target::Stack;
         }
         if opens {
-            return match self.taker(flow) {
-                Some(queue) => self.to(queue, Steered::Hash),
+            return match self.next_taker(flow, now) {
+                Some((queue, why)) => self.to(queue, why),
                 None => {
                     self.unwanted += 1;
                     Target::Nobody
@@ -438,10 +457,24 @@ impl Queues {
         }
     }
 
-    /// The queue that takes a new flow: the one whose hash with the flow is the highest.
+    /// The queue that takes a connection which a peer opens, and why.
+    fn next_taker(&mut self, flow: Flow, now: Instant) -> Option<(u16, Steered)> {
+        if self.takers.count_ones() > 1 {
+            let key = self.key;
+            let next = self
+                .turns
+                .next(self.takers, |queue| flow.with(key, queue))?;
+            if self.flows.ask(flow, next, now) {
+                self.turns.note(self.takers, next);
+                return Some((next, Steered::Turn));
+            }
+        }
+        Some((self.taker(flow)?, Steered::Hash))
+    }
+
+    /// The one whose hash with a flow is the highest.
     fn taker(&self, flow: Flow) -> Option<u16> {
-        let takers = (0..QUEUES_MAX).filter(|queue| self.takers & bit(*queue) != 0);
-        takers.max_by_key(|queue| flow.with(self.key, *queue))
+        members_of(self.takers).max_by_key(|queue| flow.with(self.key, *queue))
     }
 
     fn flow_of(&self, packet: &Packet) -> Flow {

@@ -6,7 +6,7 @@ use base::{Duration, Instant};
 use mbuf::{Chain, HeapPool};
 use wire::{ArpOperation, ArpRepr, EtherType, MacAddr, TcpFlags};
 
-use super::flows::{FLOWS_MAX, IDLE};
+use super::flows::{ASKED_IDLE, FLOWS_MAX, IDLE};
 use super::{Ends, NotMoved, QUEUES_MAX, Queues, STACK, Steered, Target, begins_or_ends, share};
 use crate::headers::{ICMP, TCP, UDP};
 use crate::testing::{chain, ethernet, ipv4, mac, transport};
@@ -144,12 +144,87 @@ fn a_syn_that_comes_again_goes_where_it_was_answered_although_queues_came() {
 }
 
 #[test]
+fn queues_take_connections_in_turns() {
+    for queues in [&[0, 1][..], &[0, 1, 2, 3], &[1, 5, 15]] {
+        let mut world = World::new(queues);
+        let began: Vec<u16> = (0..60).map(|number| world.connect(number)).collect();
+        for queue in queues {
+            let share = began.iter().filter(|at| *at == queue).count();
+            assert_eq!(share, 60 / queues.len(), "of queue {queue}");
+        }
+    }
+}
+
+#[test]
+fn a_queue_that_comes_late_takes_its_turns_and_no_more() {
+    let mut world = World::new(&[0, 1]);
+    (0..1000).for_each(|number| _ = world.connect(number));
+    world.queues.join(2, true);
+    let began = (1000..1300).filter(|number| world.connect(*number) == 2);
+    assert_eq!(began.count(), 100);
+}
+
+#[test]
+fn a_syn_that_comes_again_before_it_was_answered_goes_to_the_same_queue() {
+    let mut world = World::new(&[0, 1, 2]);
+    let syns = |world: &mut World| -> Vec<Target> {
+        let each = (0..500).map(|number| world.segment(number, SYN, HTTP));
+        each.collect()
+    };
+    let first = syns(&mut world);
+    assert_eq!(syns(&mut world), first);
+    world.queues.take_new_flows(1, false);
+    let again = syns(&mut world);
+    assert!(again.iter().all(|target| *target != Target::Queue(1)));
+    let others = first.iter().zip(&again).filter(|(before, after)| {
+        assert!(**before == Target::Queue(1) || before == after);
+        before == after
+    });
+    assert!(others.count() > 300);
+}
+
+#[test]
+fn a_syn_begins_no_flow() {
+    let mut world = World::new(&[0, 1]);
+    for number in 0..50 {
+        let Target::Queue(_) = world.segment(number, SYN, HTTP) else {
+            panic!("nobody takes it");
+        };
+        let elder = Target::Queue(0);
+        assert_eq!(world.segment(number, ACK, HTTP), elder, "as without it");
+    }
+}
+
+#[test]
+fn syns_that_nobody_answers_push_out_no_flow_and_are_no_more_after_a_while() {
+    let mut world = World::new(&[0, 1]);
+    let began: Vec<u16> = (0..1000).map(|number| world.connect(number)).collect();
+    let flood = |world: &mut World, from: u32| {
+        let numbers = from..from + 4 * FLOWS_MAX as u32;
+        let before = world.steered(0, Steered::Turn) + world.steered(1, Steered::Turn);
+        numbers.for_each(|number| _ = world.segment(number, SYN, HTTP));
+        world.steered(0, Steered::Turn) + world.steered(1, Steered::Turn) - before
+    };
+    let noted = flood(&mut world, 1 << 20);
+    assert!((FLOWS_MAX as u64 / 3..=FLOWS_MAX as u64 * 5 / 8).contains(&noted));
+    assert_eq!(flood(&mut world, 1 << 21), 0);
+    for (number, queue) in (0..1000).zip(&began) {
+        assert_eq!(world.segment(number, ACK, HTTP), Target::Queue(*queue));
+    }
+    world.now += ASKED_IDLE;
+    assert!(flood(&mut world, 1 << 22) >= FLOWS_MAX as u64 / 3);
+}
+
+#[test]
 fn new_connections_go_only_to_queues_that_take_them() {
     let mut world = World::new(&[0, 1, 2]);
     world.queues.take_new_flows(0, false);
     let took: BTreeSet<u16> = (0..100).map(|number| world.connect(number)).collect();
     assert_eq!(took, BTreeSet::from([1, 2]));
-    assert_eq!(world.steered(0, Steered::Hash), 0);
+    assert_eq!(
+        world.steered(0, Steered::Hash) + world.steered(0, Steered::Turn),
+        0
+    );
 }
 
 #[test]
@@ -512,10 +587,9 @@ fn what_its_queue_has_closed_gives_way_after_it_has_moved_too() {
     );
     assert_eq!(world.segment(1, ACK, HTTP), Target::Queue(1 - queue));
     assert!(matches!(world.segment(1, SYN, HTTP), Target::Queue(_)));
-    assert_eq!(
-        world.steered(0, Steered::Hash) + world.steered(1, Steered::Hash),
-        2
-    );
+    let opened = |world: &World, why| world.steered(0, why) + world.steered(1, why);
+    assert_eq!(opened(&world, Steered::Turn), 1);
+    assert_eq!(opened(&world, Steered::Hash), 1, "its place is another's");
 }
 
 #[test]
