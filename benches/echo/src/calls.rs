@@ -2,9 +2,9 @@
 //! there is something to do.
 //!
 //! They are counted, not sampled: a function has begun as often as its first instruction was executed. All calls begin
-//! at the kernel's entry. A program that has found no more frames arms its card, for which interrupts that have come are forgotten
-//! by a call (the library's own thread does so, too, when it goes to sleep), and waits if none has come by then. The thread's own calls are in
-//! two functions. What is left are calls that an echo would have to wait for.
+//! at the kernel's entry. A program that has found no more frames arms its card, and waits if none has come by then. Who waits for
+//! other files, too, forgets before that by a call what interrupts have come, and so does the library's own thread when it goes to sleep. The thread's own
+//! calls are in two functions. What is left are calls that an echo would have to wait for.
 
 use bench_pair::counter::Counts;
 use bench_pair::dynamic_server;
@@ -19,7 +19,11 @@ use crate::rings;
 /// Where system calls enter the kernels.
 const ENTRIES: [&str; 2] = ["entry_SYSCALL_64", "arch::syscall::entry"];
 /// By what a program waits: one behind the library, and one that makes native calls.
-const WAITS: [&str; 2] = ["sietch::patience::sleep", "rt::wait::wait_for"];
+const WAITS: [&str; 3] = [
+    "sietch::patience::sleep",
+    "rt::wait::wait_for",
+    "rt::wait::wait_for_edge",
+];
 /// What forgets a card's interrupts before it is armed. Where no frame comes meanwhile, a wait follows.
 const ARMS: [&str; 1] = ["rt::vfio::interrupt::Interrupt::clear"];
 /// By what the library's thread enters the kernel.

@@ -6,10 +6,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use rt::vfio::{Function, Interrupt};
-use rt::{PortMirror, XdpSocket, wait_for};
+use rt::{Edges, PortMirror, XdpSocket, wait_for, wait_for_edge};
 
 /// A queue's doorbell: readable when frames have come. It may be used in poll(2) and epoll, after
-/// [`arm`](rt::FrameIo::arm).
+/// [`forget`](Self::forget) and [`arm`](rt::FrameIo::arm).
 pub enum Doorbell {
     /// The socket whose rings the kernel fills.
     Socket(XdpSocket),
@@ -19,9 +19,11 @@ pub enum Doorbell {
 
 /// What the system knows of a card of the program's.
 pub struct OwnCard {
-    pub(crate) interrupt: Arc<Interrupt>,
+    pub(crate) interrupt: Interrupt,
     /// Comes when the administrator has taken the card away.
     pub(crate) revocation: Interrupt,
+    /// Both, for a program that waits for nothing else.
+    pub(crate) edges: Edges,
     pub(crate) function: Function,
     pub(crate) mirror: Option<Arc<PortMirror>>,
 }
@@ -86,6 +88,7 @@ impl Doorbell {
         let mut all = vec![self.as_fd()];
         if let Self::Card(card) = self {
             all.push(card.revocation.as_fd());
+            all.push(card.edges.as_fd());
             all.extend(card.function.descriptors());
             all.extend(card.mirror.as_deref().map(AsFd::as_fd));
         }
@@ -104,7 +107,27 @@ impl Doorbell {
     ///
     /// Errors: `NetworkDown` without the link.
     pub fn wait(&self, most_nanos: Option<u64>) -> io::Result<()> {
-        wait_for(self.as_fd(), self.revocation(), most_nanos)
+        match self {
+            Self::Socket(socket) => wait_for(socket.as_fd(), None, most_nanos),
+            Self::Card(card) => wait_for_edge(&card.edges, most_nanos),
+        }
+    }
+
+    /// The interrupt that it is, if it is one: who waits for edges of it ([`Edges`]) need not forget any.
+    pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Self::Socket(_) => None,
+            Self::Card(card) => Some(card.interrupt.as_fd()),
+        }
+    }
+
+    /// Forgets what has come, before [`arm`](rt::FrameIo::arm), for who waits until the doorbell is readable. Others may wait
+    /// for the same.
+    pub fn forget(&self) {
+        // A socket's is readable as long as there are frames.
+        if let Self::Card(card) = self {
+            card.interrupt.clear();
+        }
     }
 }
 

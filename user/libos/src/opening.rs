@@ -1,6 +1,7 @@
 //! Takes what a configuration names: a VNIC by its name, a card by its place on the bus.
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 
 use hal::FramePort;
@@ -8,7 +9,7 @@ use hal::pci::PciFunction;
 use inet::Config;
 use mbuf::FreeList;
 use rt::vfio::{DeviceMemory, Function};
-use rt::{AnyIo, Card, Interface, PortMirror, XdpSocket};
+use rt::{AnyIo, Card, Edges, Interface, PortMirror, XdpSocket};
 
 use crate::config::{QUEUES, QueueConfig};
 use crate::doorbell::{Doorbell, OwnCard};
@@ -60,9 +61,9 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
     let function = Function::open(&config.link)?;
     let setup = config.setup();
     let (memory, buffers) = function.memory(setup.chunks, setup.reserve)?;
-    let interrupt = Arc::new(function.interrupt()?);
+    let (interrupt, revocation) = (function.interrupt()?, function.revocation()?);
     let port = start(&function, &memory, buffers)?;
-    let mut card = Card::new(port, interrupt.clone(), buffers);
+    let mut card = Card::new(port, buffers);
     let (mac, mtu) = (card.mac(), card.mtu());
     let mirror = PortMirror::open(&config.link, mac, mtu).ok().map(Arc::new);
     if let Some(mirror) = &mirror {
@@ -75,8 +76,9 @@ fn open_card(config: &QueueConfig) -> io::Result<(Doorbell, Link)> {
         stack: config.stack(),
     };
     let card = OwnCard {
+        edges: Edges::of(interrupt.as_fd(), &[revocation.as_fd()])?,
         interrupt,
-        revocation: function.revocation()?,
+        revocation,
         function,
         mirror,
     };

@@ -74,7 +74,11 @@ impl Queue {
     /// Errors: the link is gone.
     pub fn arm(&mut self) -> io::Result<Option<Duration>> {
         self.flush()?;
-        if self.station.has_events() || self.station.io().arm() {
+        if self.station.has_events() {
+            return Ok(Some(Duration::ZERO));
+        }
+        self.doorbell.forget();
+        if self.station.io().arm() {
             return Ok(Some(Duration::ZERO));
         }
         Ok(self.longest_wait(now()).map(Duration::from_nanos))

@@ -115,6 +115,7 @@ fn rest(place: u8) -> Option<Rest> {
     host.watch(false);
     let due = host.next_deadline(now);
     let slack = |due: Instant| Instant::from_nanos(due.as_nanos() + LOOK_NANOS);
+    host.link().forget();
     let due = match host.arm() {
         true => Some(now),
         false => due.map(slack),

@@ -23,7 +23,7 @@
 //! | `memory` | what programs point to |
 //! | `numbers`, `state`, `config` | whose number it is, the host and its lock, the environment |
 //! | `shards` | further hosts, for threads that wait for connections of their own |
-//! | `patience` | waiting for frames, files and other threads at once |
+//! | `patience`, `ears` | waiting for frames, files and other threads at once, and for a card's interrupts |
 //! | `blocking` | calls that wait for one socket |
 //! | `keeper` | looks after frames while the program is elsewhere |
 //! | `seen` | shows sockets and counters to the machine's tools |
@@ -35,7 +35,7 @@
 //!
 //! # Waiting
 //! Who has nothing to do lets the lock go and waits in ppoll(2) for frames, for the files that it was asked about, and
-//! for a bell of its own (an eventfd). Whoever has the lock when something happens to a socket rings the
+//! for a bell of its own (an eventfd); where its frames come by a card, in epoll_pwait2(2), which tells of each interrupt once. Whoever has the lock when something happens to a socket rings the
 //! bells of all who wait. A bell is given out under the lock, so no change is missed between a look and the wait.
 //!
 //! # Invariants (cited by the `SAFETY` comments)
@@ -61,6 +61,7 @@ mod claims;
 mod config;
 mod control;
 mod descriptors;
+mod ears;
 mod exchange;
 mod exec;
 mod execl;

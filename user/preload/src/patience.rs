@@ -1,7 +1,9 @@
 //! Waiting for frames, for the program's files and for other threads.
 
 use std::ffi::c_int;
+use std::os::fd::BorrowedFd;
 use std::ptr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::Instant;
@@ -9,6 +11,7 @@ use libc::{pollfd, sigset_t, timespec};
 use posix::{Errno, Result};
 
 use crate::answer;
+use crate::ears::{Ear, Known};
 use crate::numbers::{self, Whose};
 use crate::state::{self, Held};
 
@@ -60,8 +63,19 @@ impl Drop for Polling {
     }
 }
 
-/// The bells of threads that wait, each an eventfd.
-pub struct Bells(Vec<(c_int, Hangs)>);
+/// An eventfd.
+struct Bell {
+    number: c_int,
+    hangs: Hangs,
+    /// By which who has it waits for a card.
+    ear: Option<Arc<Ear>>,
+}
+
+/// So many bells are kept apart by what they are waited with.
+const KEPT_APART: usize = 16;
+
+/// The bells of threads that wait.
+pub struct Bells(Vec<Bell>);
 
 impl Bells {
     /// None.
@@ -69,46 +83,75 @@ impl Bells {
         Self(Vec::new())
     }
 
-    /// One for a thread that is about to wait.
+    /// One for a thread that is about to wait, for a file beside it.
     ///
     /// Errors: `TOO_MANY` without a descriptor for it.
-    fn take(&mut self) -> Result<(usize, c_int)> {
-        let unused = self.0.iter().position(|bell| bell.1 == Hangs::Unused);
-        let index = match unused {
+    fn take(&mut self, known: Option<&Known>) -> Result<(usize, c_int)> {
+        let index = match self.unused(known) {
             Some(index) => index,
             None => {
-                self.0.push((make_bell()?, Hangs::Unused));
+                self.0.push(Bell {
+                    number: make_bell()?,
+                    hangs: Hangs::Unused,
+                    ear: None,
+                });
                 self.0.len() - 1
             }
         };
-        self.0[index].1 = Hangs::Silent;
-        Ok((index, self.0[index].0))
+        self.0[index].hangs = Hangs::Silent;
+        Ok((index, self.0[index].number))
+    }
+
+    /// One whose ear fits, if there is any.
+    fn unused(&self, known: Option<&Known>) -> Option<usize> {
+        let find = |fits: &dyn Fn(&Bell) -> bool| {
+            let mut bells = self.0.iter();
+            bells.position(|bell| bell.hangs == Hangs::Unused && fits(bell))
+        };
+        let is_for = |bell: &Bell| bell.ear.as_ref().is_none_or(|ear| ear.is_for(known));
+        let are_many = self.0.len() >= KEPT_APART;
+        find(&is_for).or_else(|| find(&|_| are_many))
+    }
+
+    /// The ear of one that was taken; `None` if there can be none.
+    fn ear(
+        &mut self,
+        index: usize,
+        interrupt: BorrowedFd<'_>,
+        known: Option<&Known>,
+    ) -> Option<Arc<Ear>> {
+        let bell = self.0.get_mut(index)?;
+        if !bell.ear.as_ref().is_some_and(|ear| ear.is_for(known)) {
+            bell.ear = Ear::new(interrupt, bell.number, known).ok().map(Arc::new);
+        }
+        bell.ear.clone()
     }
 
     fn give_back(&mut self, index: usize) {
         let Some(bell) = self.0.get_mut(index) else {
             return;
         };
-        if bell.1 == Hangs::Rung {
-            let mut count = 0_u64;
+        if bell.hangs == Hangs::Rung {
+            let (number, mut count) = (bell.number, 0_u64);
             // SAFETY: **Ours**; eight bytes go to `count`.
-            unsafe { libc::syscall(libc::SYS_read, bell.0, &raw mut count, size_of::<u64>()) };
+            unsafe { libc::syscall(libc::SYS_read, number, &raw mut count, size_of::<u64>()) };
         }
-        bell.1 = Hangs::Unused;
+        bell.hangs = Hangs::Unused;
     }
 
     /// Whether a thread of the program's waits.
     pub fn are_out(&self) -> bool {
-        self.0.iter().any(|bell| bell.1 != Hangs::Unused)
+        self.0.iter().any(|bell| bell.hangs != Hangs::Unused)
     }
 
     /// Wakes all who wait.
     pub fn ring(&mut self) {
-        for bell in self.0.iter_mut().filter(|bell| bell.1 == Hangs::Silent) {
-            let one = 1_u64;
+        let is_silent = |bell: &&mut Bell| bell.hangs == Hangs::Silent;
+        for bell in self.0.iter_mut().filter(is_silent) {
+            let (number, one) = (bell.number, 1_u64);
             // SAFETY: **Ours**; eight bytes of `one` are read.
-            unsafe { libc::syscall(libc::SYS_write, bell.0, &raw const one, size_of::<u64>()) };
-            bell.1 = Hangs::Rung;
+            unsafe { libc::syscall(libc::SYS_write, number, &raw const one, size_of::<u64>()) };
+            bell.hangs = Hangs::Rung;
         }
     }
 }
@@ -116,8 +159,9 @@ impl Bells {
 impl Drop for Bells {
     /// Those of threads that have not come back yet are closed by these.
     fn drop(&mut self) {
-        for bell in self.0.iter().filter(|bell| bell.1 == Hangs::Unused) {
-            close_own(bell.0);
+        let unused = |bell: &&Bell| bell.hangs == Hangs::Unused;
+        for bell in self.0.iter().filter(unused) {
+            close_own(bell.number);
         }
     }
 }
@@ -177,8 +221,16 @@ pub fn poll_files(
 /// The call by which a thread of the program's waits, when nothing is left to do. It is a function of its own because
 /// `bench-echo` counts how often it runs.
 #[inline(never)]
-fn sleep(files: &mut [pollfd], most_nanos: Option<u64>, mask: *const sigset_t) -> Result<usize> {
-    poll_files(files, most_nanos, mask)
+fn sleep(
+    files: &mut [pollfd],
+    most_nanos: Option<u64>,
+    mask: *const sigset_t,
+    ear: Option<&Ear>,
+) -> Result<usize> {
+    match ear {
+        Some(ear) => ear.wait(files, most_nanos, mask),
+        None => poll_files(files, most_nanos, mask),
+    }
 }
 
 /// What one waits for at a host: its frames, and a bell.
@@ -188,30 +240,62 @@ struct Watched {
     index: usize,
     bell: c_int,
     descriptor: c_int,
+    /// By which its interrupt is waited for, if it has one and the files allow it.
+    ear: Option<Arc<Ear>>,
     /// When something is due there, or frames are there already.
     wake: Option<Instant>,
+}
+
+/// What else somebody waits for.
+#[derive(Clone, Copy)]
+enum Beside<'k> {
+    /// Nothing, or a file that is always the same.
+    Known(Option<&'k Known>),
+    /// Any files.
+    Files,
+}
+
+impl<'k> Beside<'k> {
+    fn of(files: &[pollfd], known: Option<&'k Known>) -> Self {
+        match known.is_some() || files.iter().all(|file| file.fd < 0) {
+            true => Self::Known(known),
+            false => Self::Files,
+        }
+    }
 }
 
 impl Watched {
     /// A wait that is over at once arms nothing.
     ///
     /// Errors: `TOO_MANY`.
-    fn begin(held: &mut Held, until: Option<Instant>) -> Result<Self> {
+    fn begin(held: &mut Held, until: Option<Instant>, beside: Beside<'_>) -> Result<Self> {
         let (now, place) = (held.now(), held.place());
         let is_over = until.is_some_and(|until| until <= now);
         let (host, bells) = held.parts();
+        let known = match beside {
+            Beside::Known(known) => known,
+            Beside::Files => None,
+        };
+        let (index, bell) = bells.take(known)?;
+        let ear = match (beside, host.link().interrupt()) {
+            (Beside::Known(known), Some(interrupt)) => bells.ear(index, interrupt, known),
+            _ => None,
+        };
         host.flush();
         let due = host.wait_deadline(now);
+        if ear.is_none() && !is_over {
+            host.link().forget();
+        }
         let wake = match is_over || host.arm() {
             true => Some(now),
             false => due,
         };
-        let (index, bell) = bells.take()?;
         Ok(Self {
             place,
             index,
             bell,
             descriptor: state::descriptor(host),
+            ear,
             wake,
         })
     }
@@ -244,19 +328,19 @@ pub fn wait(
     until: Option<Instant>,
     mask: *const sigset_t,
 ) -> Result<Option<Held>> {
-    wait_at(held, 0, |_| false, files, until, mask)
+    wait_at(held, 0, |_| false, (files, None), until, mask)
 }
 
 /// The same for frames and bells of more hosts, with a bit for each in `others`. While they are made ready something may
 /// have happened that `is_over` sees, which is asked with each of them locked. What comes back is locked again, if it is still
-/// there.
+/// there. A single file may be one that is always the same.
 ///
 /// Errors: those of [`wait`].
 pub fn wait_at(
     mut held: Held,
     others: u16,
     mut is_over: impl FnMut(&mut Held) -> bool,
-    files: &mut [pollfd],
+    (files, known): (&mut [pollfd], Option<&Known>),
     until: Option<Instant>,
     mask: *const sigset_t,
 ) -> Result<Option<Held>> {
@@ -265,10 +349,8 @@ pub fn wait_at(
     let mut wake = until;
     if others != 0 {
         drop(held);
-        for other in places(others).filter_map(|place| Held::at(place).ok()) {
-            let due = watch_other(other, &mut around, &mut is_over);
-            wake = wake.into_iter().chain(due).min();
-        }
+        let due = watch_others(others, &mut around, &mut is_over);
+        wake = wake.into_iter().chain(due).min();
         held = match Held::at(place) {
             Ok(held) => held,
             Err(error) => return give_back(&around, error),
@@ -281,7 +363,7 @@ pub fn wait_at(
             return give_back(&around, Errno::NETWORK_DOWN);
         }
     }
-    let own = match Watched::begin(&mut held, until) {
+    let own = match Watched::begin(&mut held, until, Beside::of(files, known)) {
         Ok(own) => own,
         Err(error) => {
             drop(held);
@@ -296,13 +378,19 @@ pub fn wait_at(
     all.extend_from_slice(&own.files());
     all.extend_from_slice(files);
     all.extend(around.iter().flat_map(Watched::files));
-    // Frames may be there already: then the kernel is entered for a file of the program's alone.
-    let has_files = !mask.is_null() || files.iter().any(|file| file.fd >= 0);
-    let outcome = match most {
-        Some(0) if !has_files => Ok(0),
-        Some(0) => poll_files(&mut all, most, mask),
-        _ => sleep(&mut all, most, mask),
+    // Frames may be there already: then the kernel is entered for a file of the program's alone, if it has not been for long or
+    // the program does not ask again.
+    let is_last = until.is_some_and(|until| until <= now);
+    let is_urgent = is_last || known.is_none_or(|known| known.is_urgent);
+    let has_files = is_urgent && files.iter().any(|file| file.fd >= 0);
+    let is_asked = most != Some(0) || has_files || !mask.is_null();
+    let outcome = match is_asked {
+        true => ask(&mut all, most, mask, own.ear.as_deref()),
+        false => Ok(0),
     };
+    if let Some(known) = known {
+        known.was_asked.set(is_asked);
+    }
     drop(polling);
     let end = 2 + files.len();
     for (other, answers) in around.iter().zip(all[end..].chunks(2)) {
@@ -316,6 +404,31 @@ pub fn wait_at(
     outcome.map(|_| held)
 }
 
+/// Others are made ready; when one wants to be looked at.
+#[cold]
+fn watch_others(
+    others: u16,
+    around: &mut Vec<Watched>,
+    is_over: &mut impl FnMut(&mut Held) -> bool,
+) -> Option<Instant> {
+    let held = places(others).filter_map(|place| Held::at(place).ok());
+    held.filter_map(|other| watch_other(other, around, is_over))
+        .min()
+}
+
+/// Enters the kernel for files; only who has nothing left to do sleeps there.
+fn ask(
+    files: &mut [pollfd],
+    most_nanos: Option<u64>,
+    mask: *const sigset_t,
+    ear: Option<&Ear>,
+) -> Result<usize> {
+    match most_nanos {
+        Some(0) => poll_files(files, most_nanos, mask),
+        _ => sleep(files, most_nanos, mask, ear),
+    }
+}
+
 /// One of several hosts is made ready; when it wants to be looked at.
 #[cold]
 fn watch_other(
@@ -324,7 +437,7 @@ fn watch_other(
     is_over: &mut impl FnMut(&mut Held) -> bool,
 ) -> Option<Instant> {
     let now = held.now();
-    let watched = Watched::begin(&mut held, None);
+    let watched = Watched::begin(&mut held, None, Beside::Files);
     let is_over = is_over(&mut held);
     let wake = match &watched {
         _ if is_over => Some(now),

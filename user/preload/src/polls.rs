@@ -93,7 +93,7 @@ fn poll_all(files: &mut [pollfd], until: Option<Instant>, mask: *const sigset_t)
             held,
             others,
             is_over,
-            &mut theirs,
+            (&mut theirs, None),
             until,
             mask,
         )?);

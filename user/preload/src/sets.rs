@@ -11,6 +11,7 @@ use libc::{epoll_event, sigset_t};
 use posix::{Errno, Event, Events, Result, Trigger, Watch, WatchSet};
 
 use crate::answer;
+use crate::ears::Known;
 use crate::next;
 use crate::numbers::{self, Whose, seen, whose};
 use crate::patience::{self, readable};
@@ -210,10 +211,14 @@ fn wait(
                 false => ours,
             });
         }
-        members.pace.note_asked(now);
+        let known = Known::of(set, &members, members.pace.is_due(now));
         let mut files = [readable(set)];
         let is_over = |_: &mut Held| members.may_be_ready();
-        let came_back = patience::wait_at(held, others, is_over, &mut files, until, mask)?;
+        let waited_for = (&mut files[..], Some(&known));
+        let came_back = patience::wait_at(held, others, is_over, waited_for, until, mask)?;
+        if known.was_asked.get() {
+            members.pace.note_asked(now);
+        }
         held = Held::or_of(came_back, set)?;
         if files[0].revents != 0 {
             drop(held);

@@ -46,6 +46,16 @@ impl Link for Port {
 }
 
 impl Port {
+    /// The card's interrupt, if the link is one.
+    pub fn interrupt(&self) -> Option<BorrowedFd<'_>> {
+        self.0.interrupt()
+    }
+
+    /// Forgets what has come of it ([`Doorbell::forget`]).
+    pub fn forget(&self) {
+        self.0.forget();
+    }
+
     /// Gives a connection's frames to another queue.
     ///
     /// Errors: those of [`Doorbell::move_flow`].

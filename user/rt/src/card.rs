@@ -1,7 +1,7 @@
 //! A card that a driver in the program moves frames with; the kernel is not asked.
 //!
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
-//! arms the card, after a moment's look where that is likely to find frames ([`ArmPoll`]), and waits for the [`Interrupt`].
+//! arms the card, after a moment's look where that is likely to find frames ([`ArmPoll`]), and waits for its interrupt.
 
 use std::sync::Arc;
 
@@ -15,7 +15,6 @@ use crate::exit_cost;
 use crate::frame_io::FrameIo;
 use crate::monotonic_nanos;
 use crate::port_mirror::PortMirror;
-use crate::vfio::Interrupt;
 
 /// How often the transmit queue is looked after.
 const WATCH: Duration = Duration::from_secs(1);
@@ -23,7 +22,6 @@ const WATCH: Duration = Duration::from_secs(1);
 /// See the module.
 pub struct Card {
     port: Box<dyn FramePort + Send>,
-    interrupt: Arc<Interrupt>,
     buffers: &'static FreeList,
     /// For who looks on in the machine; without the right to, its frames are seen by nobody.
     mirror: Option<Arc<PortMirror>>,
@@ -36,14 +34,9 @@ pub struct Card {
 
 impl Card {
     /// Around a driver that receives into these buffers.
-    pub fn new(
-        port: Box<dyn FramePort + Send>,
-        interrupt: Arc<Interrupt>,
-        buffers: &'static FreeList,
-    ) -> Self {
+    pub fn new(port: Box<dyn FramePort + Send>, buffers: &'static FreeList) -> Self {
         Self {
             port,
-            interrupt,
             buffers,
             mirror: None,
             is_armed: false,
@@ -192,13 +185,11 @@ impl FrameIo for Card {
         self.port.unsent() as u32
     }
 
-    /// The interrupt stays to be seen until then: others may wait for it, too.
     fn arm(&mut self) -> bool {
         if self.finds_frames(now()) {
             return true;
         }
         self.is_armed = true;
-        self.interrupt.clear();
         let has_frames = self.port.arm();
         self.arm_poll.note_armed(now());
         has_frames

@@ -44,7 +44,8 @@ pub trait FrameIo {
     /// Frames that are not sent yet, queued ones included.
     fn in_flight(&mut self) -> u32;
 
-    /// Asks to be told of the next frame; true if frames are waiting already, for which nobody may tell.
+    /// Asks to be told of the next frame; true if frames are waiting already, for which nobody may tell. Who is told by an
+    /// interrupt's eventfd itself, and not by its edges, forgets before this what has come.
     fn arm(&mut self) -> bool;
 }
 

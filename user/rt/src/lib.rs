@@ -39,6 +39,7 @@ mod arm_poll;
 mod blocks;
 mod card;
 mod clock;
+mod edges;
 mod exchange;
 mod exit_cost;
 mod filter;
@@ -59,6 +60,7 @@ pub use area::{AreaQueue, AreaWait, Ended};
 pub use blocks::{BlockMemory, Buffer};
 pub use card::Card;
 pub use clock::Clock;
+pub use edges::{Edges, Ready};
 pub use exchange::{Count, Counts, Exchange, Rings};
 pub use filter::Filter;
 pub use frame_io::{AnyIo, FrameIo};
@@ -68,7 +70,7 @@ pub use ring::RingMemory;
 pub use socket::{Setup, XdpSocket};
 pub use stack_table::TableMemory;
 pub use umem::{CHUNK_BYTES, Umem};
-pub use wait::wait_for;
+pub use wait::{wait_for, wait_for_edge};
 
 /// Seconds and nanoseconds of the monotonic clock, as nanoseconds.
 #[inline]

@@ -2,9 +2,12 @@
 
 use std::io;
 use std::os::fd::BorrowedFd;
+use std::ptr;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
+
+use crate::edges::Edges;
 
 const NANOS_PER_SEC: u64 = 1_000_000_000;
 
@@ -36,5 +39,20 @@ pub fn wait_for(
     match is_over || files[0].revents().intersects(gone) {
         true => Err(Errno::NETDOWN.into()),
         false => Ok(()),
+    }
+}
+
+/// The same for a card's interrupt, and behind it what ends all waits.
+///
+/// Errors: those of [`wait_for`].
+///
+/// Not inlined, for the same reason.
+#[inline(never)]
+pub fn wait_for_edge(edges: &Edges, most_nanos: Option<u64>) -> io::Result<()> {
+    // SAFETY: there is no mask.
+    match unsafe { edges.wait(most_nanos, ptr::null()) } {
+        Ok(ready) if ready.has(1) => Err(Errno::NETDOWN.into()),
+        Err(error) if error.kind() != io::ErrorKind::Interrupted => Err(error),
+        _ => Ok(()),
     }
 }

@@ -8,6 +8,7 @@ use base::Instant;
 use posix::{Errno, Result};
 
 use super::entering::{Inside, OwnRing, Patience};
+use crate::ears::Known;
 use crate::patience::{self, poll_files, readable};
 use crate::state::{self, Held};
 
@@ -106,9 +107,10 @@ impl OwnRing {
     /// Until something has happened since a look.
     ///
     /// Errors: `INTERRUPTED`, `TOO_MANY`.
-    pub fn sleep(&self, look: &Look, patience: &Patience) -> Result<()> {
+    pub fn sleep(self: &Arc<Self>, look: &Look, patience: &Patience) -> Result<()> {
         let until = patience.until.into_iter().chain(look.deadline).min();
-        let mut files = [readable(self.wait_for.load(Ordering::Acquire))];
+        let number = self.wait_for.load(Ordering::Acquire);
+        let mut files = [readable(number)];
         let Ok(held) = Held::wait() else {
             let soon = Some(SOON_NANOS);
             return poll_files(&mut files, soon, patience.mask).map(drop);
@@ -123,7 +125,9 @@ impl OwnRing {
             false => {
                 let others = self.set.places() & !1;
                 let is_over = |_: &mut Held| self.set.may_be_ready();
-                patience::wait_at(held, others, is_over, &mut files, until, patience.mask)
+                let known = Known::of(number, self, true);
+                let waited_for = (&mut files[..], Some(&known));
+                patience::wait_at(held, others, is_over, waited_for, until, patience.mask)
             }
         };
         self.waiters.fetch_sub(1, Ordering::AcqRel);
