@@ -26,6 +26,8 @@
 //! - [`Decoder`] takes any bytes: what is no frame is [`Malformed`], after which the stream says nothing any more.
 //! - What [`Request::decode`] gives lies in the bytes it was given.
 //!
+//! A channel may carry files instead of a command ([`Task`]): its input or its output is a [`tree`] then.
+//!
 //! Not here: who multiplexes (`host/cli`), and how commands run (`kernel/agent`).
 #![no_std]
 #![forbid(unsafe_code)]
@@ -38,11 +40,12 @@ mod refusal;
 mod request;
 #[cfg(test)]
 mod tests;
+pub mod tree;
 
 pub use decoder::{Decoder, Malformed};
 pub use message::{Frame, Message, Renewal};
 pub use refusal::Refusal;
-pub use request::{Request, Strings, Window, block};
+pub use request::{Depth, Request, Strings, Task, Window, block};
 
 /// Bytes of payload in a frame, at most.
 pub const PAYLOAD_BYTES_MAX: usize = 4096;

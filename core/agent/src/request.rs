@@ -1,4 +1,4 @@
-//! What is to run.
+//! What is to run, or which files are to be copied.
 //!
 //! `flags[1] rows[2] columns[2] uid[4] gid[4]`, then the directory, the arguments and the environment, each
 //! `bytes[2]` and that many bytes; arguments and environment are blocks of strings, each `bytes[2]` and the
@@ -17,9 +17,39 @@ pub struct Window {
     pub columns: u16,
 }
 
-/// A command.
+/// What a channel is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Task {
+    /// A command.
+    #[default]
+    Run,
+    /// The arguments are paths; each becomes a [`tree`](crate::tree) at the output.
+    Send {
+        /// How much of each.
+        depth: Depth,
+        /// Whether a symbolic link at the end of a path is followed.
+        follows: bool,
+    },
+    /// The only argument is a folder; the tree at the input is put into it.
+    Receive,
+}
+
+/// How much is sent of what a path names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Depth {
+    /// What it is.
+    Look,
+    /// Also what is in a folder, without bytes.
+    List,
+    /// All.
+    All,
+}
+
+/// A command, or what takes the place of one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Request<'a> {
+    /// What it asks for; all but arguments is for commands only.
+    pub task: Task,
     /// The terminal that it gets; without one it gets pipes.
     pub terminal: Option<Window>,
     /// Whether there will be `Stdin`; else descriptor 0 is /dev/null.
@@ -40,6 +70,33 @@ const TERMINAL: u8 = 1 << 0;
 const INPUT: u8 = 1 << 1;
 const DETACHED: u8 = 1 << 2;
 const USER: u8 = 1 << 3;
+const TASK_SHIFT: u32 = 4;
+const TASK_MASK: u8 = 7 << TASK_SHIFT;
+const FOLLOWS: u8 = 1 << 7;
+
+impl Task {
+    fn flags(self) -> u8 {
+        let (task, follows) = match self {
+            Self::Run => (0, false),
+            Self::Send { depth, follows } => (1 + depth as u8, follows),
+            Self::Receive => (4, false),
+        };
+        task << TASK_SHIFT | if follows { FOLLOWS } else { 0 }
+    }
+
+    fn of_flags(flags: u8) -> Option<Self> {
+        let follows = flags & FOLLOWS != 0;
+        let send = |depth| Some(Self::Send { depth, follows });
+        match (flags & TASK_MASK) >> TASK_SHIFT {
+            0 => Some(Self::Run),
+            1 => send(Depth::Look),
+            2 => send(Depth::List),
+            3 => send(Depth::All),
+            4 => Some(Self::Receive),
+            _ => None,
+        }
+    }
+}
 
 impl<'a> Request<'a> {
     /// Reads a request; `None` if it is none, or names no program.
@@ -58,6 +115,7 @@ impl<'a> Request<'a> {
         let arguments = Strings::of_block(arguments)?;
         arguments.clone().next().filter(|name| !name.is_empty())?;
         rest.is_empty().then_some(Self {
+            task: Task::of_flags(flags)?,
             terminal: has(TERMINAL).then_some(window),
             has_input: has(INPUT),
             is_detached: has(DETACHED),
@@ -74,7 +132,8 @@ impl<'a> Request<'a> {
         let flags = flag(self.terminal.is_some(), TERMINAL)
             | flag(self.has_input, INPUT)
             | flag(self.is_detached, DETACHED)
-            | flag(self.user.is_some(), USER);
+            | flag(self.user.is_some(), USER)
+            | self.task.flags();
         let window = self.terminal.unwrap_or_default();
         let (uid, gid) = self.user.unwrap_or_default();
         let mut bytes = Vec::from([flags]);

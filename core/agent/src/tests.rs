@@ -119,6 +119,7 @@ fn a_request_comes_out_as_it_went_in() {
     let arguments = block([&b"ls"[..], b"-l", b""]).expect("short");
     let environment = block([&b"A=b"[..]]).expect("short");
     let request = Request {
+        task: Task::Run,
         terminal: Some(Window {
             rows: 1,
             columns: 2,
@@ -134,6 +135,70 @@ fn a_request_comes_out_as_it_went_in() {
     assert_eq!(Request::decode(&bytes), Some(request));
     for end in 0..bytes.len() {
         assert_eq!(Request::decode(&bytes[..end]), None, "cut at {end}");
+    }
+}
+
+#[test]
+fn each_task_comes_out_as_it_went_in() {
+    let arguments = block([&b"/etc"[..]]).expect("short");
+    let depths = [Depth::Look, Depth::List, Depth::All];
+    let sends = depths
+        .into_iter()
+        .flat_map(|depth| [false, true].map(|follows| Task::Send { depth, follows }));
+    for task in sends.chain([Task::Run, Task::Receive]) {
+        let request = Request {
+            task,
+            arguments: Strings::of_block(&arguments).expect("a block"),
+            ..Request::default()
+        };
+        let bytes = request.encode().expect("short");
+        assert_eq!(Request::decode(&bytes), Some(request));
+    }
+}
+
+#[test]
+fn a_record_comes_out_as_it_went_in() {
+    let header = tree::Header {
+        kind: tree::Kind::File,
+        name_len: 4095,
+        target_len: 7,
+        mode: 0o4755,
+        uid: u32::MAX,
+        gid: 1,
+        modified: (-5, 999_999_999),
+        size: u64::MAX,
+    };
+    assert_eq!(tree::Header::decode(&header.encode()), Some(header));
+    for (at, byte) in [(0, 8), (1, 1), (3, 16), (5, 16), (27, 255)] {
+        let mut bytes = header.encode();
+        bytes[at] = byte;
+        assert_eq!(tree::Header::decode(&bytes), None, "byte {at}");
+    }
+    for code in 0..12 {
+        let trouble = tree::Trouble::of_code(code);
+        let header = tree::Header::of_trouble(trouble, 0);
+        assert_eq!(header.mode, code);
+    }
+    assert_eq!(tree::Trouble::of_code(99), tree::Trouble::Other);
+}
+
+#[test]
+fn a_name_that_leads_out_of_the_tree_has_no_components() {
+    let parts = |name: &'static [u8]| tree::components(name).map(Iterator::collect::<Vec<_>>);
+    assert_eq!(parts(b""), Some(Vec::new()));
+    assert_eq!(parts(b"a/..b/c"), Some([&b"a"[..], b"..b", b"c"].into()));
+    for wrong in [
+        &b"/"[..],
+        b"/a",
+        b"a/",
+        b"a//b",
+        b"..",
+        b"a/../b",
+        b"./a",
+        b"a/.",
+        b"a\0",
+    ] {
+        assert_eq!(parts(wrong), None, "{}", wrong.escape_ascii());
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
 
-use agent::{Malformed, Message, PAYLOAD_BYTES_MAX, Refusal, Request, WINDOW_BYTES, Window};
+use agent::{Malformed, Message, PAYLOAD_BYTES_MAX, Refusal, Request, Task, WINDOW_BYTES, Window};
 use mach::mem::fallible::{TryGrow, TryPush};
 use sync::poll::Events;
 use task::signal::{self, Info, Signal};
@@ -16,6 +16,8 @@ use crate::launch::{self, Launch, Outcome};
 use crate::port::Port;
 use crate::stdio::{self, Output};
 
+/// What ends a copy.
+const SIGKILL: u8 = 9;
 /// The key that ends a file at a terminal.
 const END_KEY: u8 = 4;
 /// A shell's status for a program that a signal ended, less the signal.
@@ -32,6 +34,8 @@ pub(crate) struct Channel {
     /// Readable when it is known whether the program runs.
     launched: Arc<OpenFile>,
     is_detached: bool,
+    /// Whether it is a copy, which nobody needs any more who does not listen.
+    is_copy: bool,
     terminal: Option<Arc<Master>>,
     input: Option<Arc<OpenFile>>,
     /// Came and is not written yet.
@@ -76,6 +80,7 @@ impl Channel {
             launched: as_file(launch.clone()),
             launch,
             is_detached: request.is_detached,
+            is_copy: request.task != Task::Run,
             terminal: ours.terminal,
             input: ours.input,
             waiting: VecDeque::new(),
@@ -150,6 +155,10 @@ impl Channel {
         if self.terminal.take().is_some() {
             // The last reference to the master: the terminal is hung up.
             self.outputs = [None, None];
+        }
+        if self.is_copy {
+            self.outputs = [None, None];
+            send_signal(&self.process, SIGKILL);
         }
     }
 

@@ -21,6 +21,7 @@ use vfs::{self, Walk};
 use crate::SETTING;
 use crate::environment;
 use crate::stdio::ProgramSide;
+use crate::tree::Copy;
 
 /// Launches of channels, from the making of a process until it looks. Channels are the machine's.
 static LAUNCHES: Spin<[Option<Arc<Launch>>; CHANNELS_MAX as usize + 1]> =
@@ -37,10 +38,27 @@ pub(crate) struct Launch {
 }
 
 struct Work {
+    job: Job,
+    stdio: ProgramSide,
+}
+
+enum Job {
+    Command(Command),
+    Copy(Copy),
+}
+
+struct Command {
     arguments: Arguments,
     directory: Vec<u8>,
     identity: Identity<'static>,
-    stdio: ProgramSide,
+}
+
+/// What the process does when it has begun.
+enum Begun {
+    /// It goes to user mode, at its program's first instruction.
+    Program(UserRegs),
+    /// It has done all that it was for.
+    Done(ExitStatus),
 }
 
 /// Starts a process for `request` on that channel.
@@ -79,6 +97,16 @@ fn refusal_of_start(error: Error) -> Refusal {
 
 impl Work {
     fn new(request: &Request<'_>, stdio: ProgramSide) -> Result<Self> {
+        let job = match Copy::of(request)? {
+            Some(copy) => Job::Copy(copy),
+            None => Job::Command(Command::new(request)?),
+        };
+        Ok(Self { job, stdio })
+    }
+}
+
+impl Command {
+    fn new(request: &Request<'_>) -> Result<Self> {
         let setting = SETTING.get().ok_or(Error::Invalid)?;
         let mut values = Vec::new();
         for value in request.arguments {
@@ -104,13 +132,12 @@ impl Work {
                 },
                 None => setting.defaults.identity,
             },
-            stdio,
         })
     }
 
     /// Becomes the program.
-    fn execute(mut self) -> core::result::Result<UserRegs, Refusal> {
-        self.stdio.install().map_err(refusal_of_start)?;
+    fn execute(mut self, stdio: ProgramSide) -> core::result::Result<UserRegs, Refusal> {
+        stdio.install().map_err(refusal_of_start)?;
         if !self.directory.is_empty() {
             let place = vfs::resolve(None, &self.directory, Walk::FOLLOW | Walk::DIRECTORY);
             let place = place.map_err(|_| Refusal::NoDirectory)?;
@@ -133,21 +160,33 @@ impl Work {
 fn begin(channel: usize) -> ! {
     // It has no registers yet: exec makes them.
     let _ = task::begin_thread();
-    match become_program(channel) {
-        Some(mut regs) => {
+    match do_work(channel) {
+        Some(Begun::Program(mut regs)) => {
             leave::before_user(&current(), &mut regs);
             mach::task::enter_user(&regs)
         }
+        Some(Begun::Done(status)) => task::exit_thread(status),
         None => task::exit_thread(ExitStatus::Exited(STATUS_NOT_FOUND)),
     }
 }
 
-fn become_program(channel: usize) -> Option<UserRegs> {
+fn do_work(channel: usize) -> Option<Begun> {
     let launch = LAUNCHES.lock().get_mut(channel).and_then(Option::take)?;
-    let work = launch.work.lock().take()?;
-    let result = work.execute();
-    launch.tell(result.as_ref().map(|_| ()).map_err(|reason| *reason));
-    result.ok()
+    let Work { job, stdio } = launch.work.lock().take()?;
+    match job {
+        Job::Command(command) => {
+            let result = command.execute(stdio);
+            launch.tell(result.as_ref().map(|_| ()).map_err(|reason| *reason));
+            result.ok().map(Begun::Program)
+        }
+        Job::Copy(copy) => {
+            launch.tell(Ok(()));
+            // Its channel has one that looks at it for longer.
+            drop(launch);
+            let (input, output) = stdio.into_pipes()?;
+            Some(Begun::Done(copy.run(input, output)))
+        }
+    }
 }
 
 impl Launch {

@@ -1,4 +1,4 @@
-//! Commands that enter the running machine: the kernel's agent (`sietch exec`, `sietch kill`).
+//! Commands that enter the running machine: the kernel's agent (`sietch exec`, `sietch cp`, `sietch kill`).
 //!
 //! The problem: a machine has no shell, no ssh server and no init that could start a second program,
 //! and the one program that it was made for must not notice that somebody looks in.
@@ -14,6 +14,7 @@
 //! channel.rs  one command: bytes, credit, its end
 //! stdio.rs    pipes and terminals: their two sides
 //! launch.rs   what the new process does before its program runs
+//! tree/       the processes that run no program: copies of files
 //! ```
 //!
 //! Nothing is polled: the thread sleeps until the port, a pipe, a terminal or the end of a process wakes it. It reads
@@ -38,6 +39,7 @@ mod launch;
 mod port;
 mod server;
 mod stdio;
+mod tree;
 
 use alloc::vec::Vec;
 

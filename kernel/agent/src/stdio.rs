@@ -105,6 +105,16 @@ impl ProgramSide {
     }
 }
 
+impl ProgramSide {
+    /// Descriptors 0 and 1 of what is no program: `None` if they are no pipes.
+    pub(crate) fn into_pipes(self) -> Option<(Option<Arc<OpenFile>>, Arc<OpenFile>)> {
+        match self {
+            Self::Files([input, output, _]) => Some((input, output?)),
+            Self::Terminal(_) => None,
+        }
+    }
+}
+
 fn nowhere() -> Result<Arc<OpenFile>> {
     let how = OpenHow {
         status: StatusFlags::RDWR,

@@ -2,7 +2,7 @@
 
 use std::env;
 
-use agent::{Refusal, Request, Strings, block};
+use agent::{Refusal, Request, Strings, Task, block};
 
 use crate::agent::client;
 use crate::failure::Failure;
@@ -19,6 +19,7 @@ pub fn exec(flags: &ExecFlags) -> Result<u8, Failure> {
     let environment = environment(flags);
     let environment = block(environment.iter().map(String::as_bytes)).ok_or_else(too_long)?;
     let request = Request {
+        task: Task::Run,
         terminal: flags.tty.then(client::window),
         has_input: flags.interactive && !flags.detach,
         is_detached: flags.detach,
