@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::path::PathBuf;
 
+use crate::copy_error::CopyError;
 use crate::pack::PackError;
 use crate::refused::ExecRefused;
 
@@ -431,6 +432,53 @@ pub enum Failure {
         /// Why, a sentence.
         sentence: String,
     },
+    /// `sietch update --memory`.
+    #[error(
+        "The memory of a machine that runs cannot be changed, as its kernel has no balloon: use `sietch stop {name}`, and `sietch run` with another -m."
+    )]
+    MemoryIsFixed {
+        /// The machine.
+        name: String,
+    },
+    /// `sietch update` without a change.
+    #[error(
+        "`sietch update` changes nothing without a flag: give --cpus, --cpuset-cpus or --restart."
+    )]
+    NoUpdate,
+    /// `sietch update --cpus` with more than the machine has.
+    #[error(
+        "The machine {name} has {cpus} virtual CPUs, and gets more only at its start: use `sietch stop {name}`, and `sietch run` with another --cpus."
+    )]
+    TooFewCpus {
+        /// The machine.
+        name: String,
+        /// Those that it has.
+        cpus: u8,
+    },
+    /// `sietch update --restart` for a machine that nobody could start again.
+    #[error(
+        "The machine {name} runs in the foreground, and ends with the command that keeps it: only one that was started with -d is started again."
+    )]
+    NotInBackground {
+        /// The machine.
+        name: String,
+    },
+    /// A machine without /proc.
+    #[error(
+        "The machine {name} has no /proc that says what runs in it: mount it there, as a Linux system does."
+    )]
+    NoProc {
+        /// The machine.
+        name: String,
+    },
+    /// An option of ps' that `top` does not have.
+    #[error(
+        "`sietch top` has no {0}: give columns by ps' names, such as -o pid,ppid,user,time,rss,args."
+    )]
+    NoPsOption(String),
+    /// Files that are not copied.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// `--ip ADDRESS` without a network that it is of.
     #[error("--ip {address} names no network: give ADDRESS/LENGTH[,GATEWAY], or --network NAME.")]
     NoPrefix {

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 mod compose;
+mod detach_keys;
 mod disk;
 mod environment;
 mod exec;
@@ -22,6 +23,7 @@ mod mount;
 mod names;
 mod net;
 mod network;
+mod output;
 pub mod refused;
 mod rights;
 mod root;
@@ -32,9 +34,10 @@ mod volume_name;
 mod when;
 
 pub use compose::{ComposeCommand, ComposeFlags};
+pub use detach_keys::DetachKeys;
 pub use disk::DiskFlag;
 pub use environment::EnvironmentFlags;
-pub use exec::{ExecFlags, KillFlags};
+pub use exec::{AttachFlags, CpFlags, ExecFlags, KillFlags};
 pub use habits::HabitFlags;
 pub use hardware::{AccelFlag, BoardFlag, BypassFlag, Memory, NicFlag};
 pub use health::{HealthFlags, OnUnhealthy, Span};
@@ -42,21 +45,24 @@ pub use ip::Ip;
 pub use life::{CpuList, LifeFlags, RestartPolicy};
 pub use lifecycle::{
     EventsFlags, InspectFlags, LogsFlags, MachinesFlags, PortFlags, PsFlags, RenameFlags, RmFlags,
-    SnapshotFlags, SnapshotsFlags, StatsFlags,
+    SnapshotFlags, SnapshotsFlags, StatsFlags, TopFlags, UpdateFlags,
 };
 pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
 pub use net::{MacAddress, NetFlag, Publish};
 pub use network::{
-    NetworkCommand, NetworkConnectFlags, NetworkCreateFlags, NetworkFlags, NetworkNamesFlags,
-    ServeFlags, Subnet,
+    NetworkCommand, NetworkConnectFlags, NetworkCreateFlags, NetworkFlags, NetworkInspectFlags,
+    NetworkNamesFlags, ServeFlags, Subnet,
 };
+pub use output::{Form, InspectOutput, OutputFlags};
 pub use rights::{RightsFlags, Ulimit};
 pub use root::{Overlay, RootDisk, RootFlags};
 pub use size::ByteSize;
 pub(crate) use size::told;
 pub use user::User;
-pub use volume::{CreateFlags, FsckFlags, Mount, MountSource, NamesFlags, VolumeCommand};
+pub use volume::{
+    CreateFlags, FsckFlags, Mount, MountSource, NamesFlags, VolumeCommand, VolumeInspectFlags,
+};
 pub use volume_name::VolumeName;
 pub use when::{When, timestamp};
 
@@ -82,6 +88,10 @@ pub enum Command {
     Logs(LogsFlags),
     /// Run a command in a machine that runs
     Exec(ExecFlags),
+    /// Show what a machine's program writes from now on, and type for it
+    Attach(AttachFlags),
+    /// Copy files between this host and a machine that runs
+    Cp(CpFlags),
     /// Send a signal to machines' programs
     Kill(KillFlags),
     /// End machines
@@ -96,6 +106,10 @@ pub enum Command {
     Inspect(InspectFlags),
     /// Give a machine that has ended another name
     Rename(RenameFlags),
+    /// Change how many CPUs machines that run may use, or whether they are started again
+    Update(UpdateFlags),
+    /// Show the processes of a machine
+    Top(TopFlags),
     /// Show what machines use of this host
     Stats(StatsFlags),
     /// Show what happens to machines
@@ -119,13 +133,15 @@ pub enum Command {
     /// Start, end and show machines that belong together, of a compose.yaml
     Compose(ComposeFlags),
     /// List the container images of the store
-    Images,
+    Images(OutputFlags),
     /// Bring container images into the store
     Pull(PullFlags),
     /// Remove container images from the store
     Rmi(RmiFlags),
     /// Check this host and say what is missing
-    Doctor,
+    Doctor(OutputFlags),
+    /// Print which version this is, and with what it runs machines
+    Version(OutputFlags),
     /// Print a manual page, or write all of them into a folder
     Man(ManualFlags),
     /// Print what a shell reads to complete sietch's lines, as `sietch completions bash > FILE`
@@ -387,6 +403,9 @@ pub enum PullFlag {
 /// `sietch pull`.
 #[derive(Debug, Args)]
 pub struct PullFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// Where they are: oci:FOLDER[:TAG], oci-archive:FILE[:TAG], docker-archive:FILE[:NAME] or
     /// docker://HOST/NAME[:TAG]
     #[arg(required = true, value_name = "IMAGE")]

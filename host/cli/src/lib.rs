@@ -12,10 +12,13 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+pub mod attach;
 pub mod bootable;
 mod bypass;
 pub mod commands;
 mod compose;
+mod copy;
+mod copy_error;
 pub mod defaults;
 pub mod events;
 pub mod failure;
@@ -29,6 +32,7 @@ pub mod log;
 pub mod machine_plan;
 mod networks;
 pub mod oci;
+pub mod output;
 pub mod pack;
 mod preload;
 mod processes;
@@ -43,4 +47,5 @@ pub mod stdio;
 pub mod streams;
 pub mod terminal;
 mod turn;
+mod updates;
 pub mod volumes;

@@ -8,6 +8,7 @@
 //!   machine has no streams standard input to COM1;
 //! - signals: SIGINT, SIGTERM and SIGHUP, which are for the program, and SIGWINCH, which is
 //!   for its terminal;
+//! - viewers: who attaches sees what the program writes, and may type ([`crate::attach`]);
 //! - clients: commands that others run in the machine ([`crate::agent`]);
 //! - trace: the kernel's lines to standard error, if the user wants system calls.
 //!
@@ -32,6 +33,7 @@ use signal_hook::iterator::Signals;
 
 use crate::agent::client::Client;
 use crate::agent::{hub, renewal};
+use crate::attach::viewers::{Output, Viewers};
 use crate::failure::Failure;
 use crate::flags::{OnUnhealthy, Span};
 use crate::log::Log;
@@ -123,6 +125,10 @@ pub struct Session {
     outputs: Vec<JoinHandle<()>>,
     /// QEMU's console needs its other end.
     _serial: Option<ChildStdin>,
+    /// Who is attached.
+    viewers: Viewers,
+    /// Streams into which nobody writes here, and which are not to end.
+    held: Vec<UnixStream>,
 }
 
 impl Session {
@@ -158,6 +164,8 @@ impl Session {
             trace: None,
             outputs: Vec::new(),
             _serial: None,
+            viewers: Viewers::default(),
+            held: Vec::new(),
         };
         let mut on_resize = None;
         match (console, pipes.streams) {
@@ -193,14 +201,16 @@ impl Session {
         let is_stream = |number: usize| stdio.is_ours && stdio.files[number] == StdFile::Stream;
         let screen = stdio.terminal();
         let to_output = is_stream(1).then(stdio::take_output);
-        let output = Outlet::new(to_output.flatten());
+        let viewers = &self.viewers;
+        let output = Outlet::new(to_output.flatten(), viewers, Output::Out);
         let to_errors = is_stream(2).then(|| stdio::duplicate(2));
-        let errors = Outlet::new(to_errors.flatten());
+        let errors = Outlet::new(to_errors.flatten(), viewers, Output::Errors);
+        let window_of = screen.as_ref().and_then(|screen| screen.try_clone().ok());
         let keys = streams.terminal.try_clone()?;
         let mut messages = streams.messages.try_clone()?;
-        let window_of = screen.as_ref().and_then(|screen| screen.try_clone().ok());
+        self.let_attach(&stdio, &streams)?;
         for (outlet, stream) in [
-            (Outlet::new(screen), streams.terminal),
+            (Outlet::new(screen, viewers, Output::Out), streams.terminal),
             (output.clone(), streams.stdout),
             (errors, streams.stderr),
         ] {
@@ -209,7 +219,11 @@ impl Session {
             self.outputs.push(thread::spawn(copy));
         }
         thread::spawn(move || streams::obey_messages(streams.messages, &output));
-        self.read_input(stdio, keys, streams.stdin);
+        match stdio.is_ours || !stdio.is_open && stdio.files[0] == StdFile::Stream {
+            true => self.read_input(stdio, keys, streams.stdin),
+            // Only who attaches types, and nothing of what is typed is the last.
+            false => self.held = vec![keys, streams.stdin],
+        }
         Ok(window_of.map(|screen| {
             move || {
                 if let Some(window) = stdio::window_of(&screen) {
@@ -218,6 +232,22 @@ impl Session {
                 }
             }
         }))
+    }
+
+    /// Lets others see what the program writes, and type if its input is open.
+    fn let_attach(&self, stdio: &Stdio, streams: &Streams) -> io::Result<()> {
+        let input = match stdio.files[0] {
+            StdFile::Terminal => &streams.terminal,
+            _ => &streams.stdin,
+        };
+        let input = stdio.is_open.then(|| input.try_clone()).transpose()?;
+        let mut messages = streams.messages.try_clone()?;
+        let folder = &self.vm.machine().state;
+        self.viewers
+            .serve(folder, stdio.has_terminal(), input, move |window| {
+                // A machine that has ended needs no window.
+                let _ = streams::send_window(&mut messages, window);
+            })
     }
 
     /// Brings descriptor 0 into the machine: as keys, or as a stream.
@@ -277,6 +307,11 @@ impl Session {
         self.trace = Some(thread::spawn(move || copy_trace(&path, pid)));
     }
 
+    /// Who is attached, for the last word.
+    pub fn viewers(&self) -> Viewers {
+        self.viewers.clone()
+    }
+
     /// Who else may end the machine: the health check.
     pub fn ender(&self) -> Ender {
         Ender(self.sender.clone())
@@ -317,6 +352,7 @@ impl Session {
             }
         }
         let report = self.vm.wait().map_err(Failure::Lost)?;
+        self.viewers.let_go();
         if !is_killed {
             self.wait_for_last_output();
         }

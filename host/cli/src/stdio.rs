@@ -64,8 +64,10 @@ pub struct Stdio {
     pub files: [StdFile; 3],
     /// The terminal's window, if one of them is a terminal.
     pub window: Window,
-    /// Whether these are ours, or nobody's: what is written goes to the log only.
+    /// Whether these are ours, or nobody's: what is written goes to the log, and to who attaches.
     pub is_ours: bool,
+    /// Whether somebody who attaches may type.
+    pub is_open: bool,
 }
 
 impl Stdio {
@@ -77,7 +79,21 @@ impl Stdio {
             columns: 0,
         },
         is_ours: false,
+        is_open: false,
     };
+
+    /// Nobody's, as `-i` and `-t` want them.
+    pub fn detached(is_open: bool, has_terminal: bool) -> Self {
+        let files = match has_terminal {
+            true => [StdFile::Terminal; 3],
+            false => Self::DETACHED.files,
+        };
+        Self {
+            files,
+            is_open,
+            ..Self::DETACHED
+        }
+    }
 
     /// This process' own.
     pub fn of_this_process() -> Self {
@@ -99,6 +115,7 @@ impl Stdio {
             files,
             window: Window::default(),
             is_ours: true,
+            is_open: true,
         };
         if let Some(window) = stdio.terminal().and_then(|terminal| window_of(&terminal)) {
             stdio.window = window;
@@ -107,10 +124,11 @@ impl Stdio {
     }
 
     /// What a program has that was given those files, at this process' descriptors if it is to be seen.
-    pub fn of_files(files: [StdFile; 3], is_ours: bool) -> Self {
+    pub fn of_files(files: [StdFile; 3], is_ours: bool, is_open: bool) -> Self {
         Self {
             files,
             is_ours,
+            is_open: is_ours || is_open,
             ..Self::DETACHED
         }
     }
@@ -132,7 +150,7 @@ impl Stdio {
 
     /// The user's terminal, to write to: at the first of descriptors 1, 2 and 0 that is one.
     pub fn terminal(&self) -> Option<File> {
-        let is_terminal = |&number: &usize| self.files[number] == StdFile::Terminal;
+        let is_terminal = |&number: &usize| self.is_ours && self.files[number] == StdFile::Terminal;
         [1, 2, 0].into_iter().find(is_terminal).and_then(duplicate)
     }
 }

@@ -5,7 +5,7 @@
 //! Where no program holds its output any more, ours is closed, as soon as all of it is
 //! copied: its size comes by the stream of messages.
 //!
-//! What goes out is kept in the machine's log as well.
+//! What goes out is kept in the machine's log as well, and shown to who is attached (`attach`).
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use crate::attach::viewers::{Output, Viewers};
 use crate::log::Log;
 use crate::stdio::Window;
 
@@ -26,7 +27,12 @@ const CLOSED_BYTES: usize = 10;
 
 /// Where a stream of the program's goes on this host.
 #[derive(Clone, Debug)]
-pub struct Outlet(Arc<Mutex<State>>);
+pub struct Outlet {
+    state: Arc<Mutex<State>>,
+    /// Who else sees it, and as what.
+    viewers: Viewers,
+    output: Output,
+}
 
 #[derive(Debug)]
 struct State {
@@ -38,13 +44,17 @@ struct State {
 }
 
 impl Outlet {
-    /// Leads to `to`; only to the log if that is `None`.
-    pub fn new(to: Option<File>) -> Self {
-        Self(Arc::new(Mutex::new(State {
-            to,
-            copied: 0,
-            ends_at: None,
-        })))
+    /// Leads to `to`; only to the log and to `viewers` if that is `None`.
+    pub fn new(to: Option<File>, viewers: &Viewers, output: Output) -> Self {
+        Self {
+            state: Arc::new(Mutex::new(State {
+                to,
+                copied: 0,
+                ends_at: None,
+            })),
+            viewers: viewers.clone(),
+            output,
+        }
     }
 
     /// Copies everything from `stream` until its end, or until nobody reads here.
@@ -52,6 +62,7 @@ impl Outlet {
         let mut buffer = vec![0; BUFFER_BYTES];
         while let Ok(len @ 1..) = stream.read(&mut buffer) {
             log.add(&buffer[..len]);
+            self.viewers.show(self.output, &buffer[..len]);
             if self.with(|state| state.write(&buffer[..len])).is_err() {
                 return;
             }
@@ -67,7 +78,7 @@ impl Outlet {
     }
 
     fn with<T>(&self, work: impl FnOnce(&mut State) -> T) -> T {
-        work(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -172,10 +183,14 @@ mod tests {
         log
     }
 
+    fn outlet(to: File) -> Outlet {
+        Outlet::new(Some(to), &Viewers::default(), Output::Out)
+    }
+
     #[test]
     fn an_output_that_no_program_holds_is_closed_once_all_of_it_is_copied() {
         let (reader, writer) = io::pipe().expect("a pipe");
-        let outlet = Outlet::new(Some(File::from(std::os::fd::OwnedFd::from(writer))));
+        let outlet = outlet(File::from(std::os::fd::OwnedFd::from(writer)));
         let (mut kernel, stream) = UnixStream::pair().expect("sockets");
         let log = no_log("closed");
         // The word about the end may be faster than the bytes.
@@ -195,7 +210,7 @@ mod tests {
     fn a_stream_is_closed_when_nobody_reads_what_it_brings() {
         let (reader, writer) = io::pipe().expect("a pipe");
         drop(reader);
-        let outlet = Outlet::new(Some(File::from(std::os::fd::OwnedFd::from(writer))));
+        let outlet = outlet(File::from(std::os::fd::OwnedFd::from(writer)));
         let (mut kernel, stream) = UnixStream::pair().expect("sockets");
         let log = no_log("unread");
         kernel.write_all(b"abc").expect("room");

@@ -21,6 +21,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use crate::failure::Failure;
 use crate::flags::RestartPolicy;
 use crate::state::Folder;
+use crate::updates;
 
 /// Set for a process that starts its machine again: how often before, and how long it waited.
 const TURN: &str = "SIETCH_RESTARTED";
@@ -71,6 +72,7 @@ impl Turn {
         status: u8,
         ran: Duration,
     ) -> Option<Self> {
+        let policy = updates::restart_policy(folder.path()).unwrap_or(policy);
         let is_next = policy.wants(status, self.restarts) && !folder.is_wished_to_stop();
         is_next.then(|| self.after(ran))
     }

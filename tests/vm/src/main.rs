@@ -25,6 +25,7 @@
 
 mod area_edges;
 mod areas;
+mod attached;
 mod beside;
 mod bochs;
 mod build;
@@ -39,6 +40,7 @@ mod clocks;
 mod clumsy;
 mod compose;
 mod connections;
+mod copied;
 mod counters;
 mod databases;
 mod datagrams;
@@ -312,6 +314,8 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, once(setup, Cpus::One, mounts::TESTS)),
         ours(setup, streams::TESTS),
         ours(setup, entered::TESTS),
+        ours(setup, attached::TESTS),
+        ours(setup, copied::TESTS),
         ours(setup, once(setup, Cpus::One, lifecycle::TESTS)),
         ours(setup, once(setup, Cpus::One, docker::TESTS)),
         ours(setup, snapshots::TESTS),

@@ -24,19 +24,19 @@ pub(super) const CHANNEL: u16 = 1;
 
 /// Bytes of input that the command still takes.
 #[derive(Default)]
-struct Credit {
+pub(super) struct Credit {
     bytes: Mutex<usize>,
     granted: Condvar,
 }
 
 impl Credit {
-    fn grant(&self, bytes: usize) {
+    pub(super) fn grant(&self, bytes: usize) {
         *self.bytes.lock().unwrap_or_else(PoisonError::into_inner) += bytes;
         self.granted.notify_all();
     }
 
     /// Waits for some, and takes at most `limit`.
-    fn take(&self, limit: usize) -> usize {
+    pub(super) fn take(&self, limit: usize) -> usize {
         let mut bytes = self.bytes.lock().unwrap_or_else(PoisonError::into_inner);
         while *bytes == 0 {
             let waited = self.granted.wait(bytes);

@@ -12,6 +12,7 @@
 //! Nobody who reads slowly stops another: credit, which only the client gives, bounds what waits for it in the
 //! session ([`outbox`]), and the session always reads the port.
 
+pub mod call;
 pub mod client;
 pub mod hub;
 mod outbox;
@@ -29,7 +30,7 @@ pub fn socket(folder: &Path) -> PathBuf {
 }
 
 /// Reads the next frame; `None` at the end.
-fn next_frame<'d>(
+pub(crate) fn next_frame<'d>(
     stream: &mut impl Read,
     decoder: &'d mut Decoder,
 ) -> io::Result<Option<Frame<'d>>> {

@@ -3,9 +3,11 @@
 use std::fs::OpenOptions;
 
 use qemu::{Accel, Acceleration, Qemu};
+use serde::Serialize;
 
 use crate::bootable::tools;
 use crate::failure::Failure;
+use crate::flags::OutputFlags;
 use crate::kernel_file;
 use crate::networks;
 use crate::oci;
@@ -13,9 +15,12 @@ use crate::snapshots;
 use crate::state;
 use crate::volumes;
 
-/// One check's result.
+/// One check's result. The tag and the sentence are the fields of `--output json`.
+#[derive(Serialize)]
+#[serde(tag = "state", content = "sentence", rename_all = "lowercase")]
 enum Finding {
     /// All is well: the fact.
+    #[serde(rename = "ok")]
     Fine(String),
     /// Works with less: what and how to improve it.
     Note(String),
@@ -26,8 +31,8 @@ enum Finding {
 }
 
 /// Runs the command: status 1 if something is missing or damaged.
-pub fn doctor() -> u8 {
-    let findings = [
+pub fn doctor(output: &OutputFlags) -> Result<u8, Failure> {
+    let checks = [
         qemu(),
         acceleration(),
         kernel(),
@@ -36,22 +41,20 @@ pub fn doctor() -> u8 {
         image_tools(),
         file_system_tools(),
     ];
-    let mut status = 0;
-    for finding in findings.into_iter().chain(leftovers()).chain(damages()) {
-        match finding {
-            Finding::Fine(fact) => println!("ok       {fact}"),
-            Finding::Note(note) => println!("note     {note}"),
-            Finding::Missing(what) => {
-                println!("missing  {what}");
-                status = 1;
-            }
-            Finding::Damaged(what) => {
-                println!("damaged  {what}");
-                status = 1;
+    let findings = checks.into_iter().chain(leftovers()).chain(damages());
+    let findings: Vec<Finding> = findings.collect();
+    output.list(&findings, |findings| {
+        for finding in findings {
+            match finding {
+                Finding::Fine(fact) => println!("ok       {fact}"),
+                Finding::Note(note) => println!("note     {note}"),
+                Finding::Missing(what) => println!("missing  {what}"),
+                Finding::Damaged(what) => println!("damaged  {what}"),
             }
         }
-    }
-    status
+    })?;
+    let is_bad = |finding: &Finding| matches!(finding, Finding::Missing(_) | Finding::Damaged(_));
+    Ok(u8::from(findings.iter().any(is_bad)))
 }
 
 fn qemu() -> Finding {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use crate::events::{self, Event};
 use crate::failure::Failure;
+use crate::flags::Form;
 use crate::flags::{EventsFlags, timestamp};
 use crate::format::Template;
 
@@ -16,7 +17,11 @@ const POLL: Duration = Duration::from_millis(100);
 
 /// Runs the command.
 pub fn events(flags: &EventsFlags) -> Result<u8, Failure> {
-    let template = flags.format.as_deref().map(Template::parse).transpose()?;
+    let format = match flags.output.output {
+        Some(Form::Json) => Some("json"),
+        _ => flags.output.format.as_deref(),
+    };
+    let template = format.map(Template::parse).transpose()?;
     let now_ms = events::now_ms();
     let since_ms = flags.since.map_or(now_ms, |since| since.at_ms(now_ms));
     let until_ms = flags.until.map(|until| until.at_ms(now_ms));

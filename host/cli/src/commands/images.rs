@@ -1,38 +1,92 @@
 //! `sietch images`, `sietch pull`, `sietch rmi`: what the store of images holds.
 
-use images::Reference;
+use images::{Listed, Reference};
+use serde::Serialize;
 
 use crate::failure::Failure;
+use crate::flags::OutputFlags;
 use crate::flags::{PullFlags, RmiFlags, told};
 use crate::oci;
 
+/// The fields are those of `--output json`; the first four are docker's.
+#[derive(Serialize)]
+struct Row {
+    repository: String,
+    tag: String,
+    id: String,
+    size: String,
+    name: String,
+    digest: String,
+    layers_bytes: u64,
+    /// Of the disk that machines have as their root; 0 before the first.
+    disk_bytes: u64,
+}
+
 /// Lists the images.
-pub fn images() -> Result<u8, Failure> {
+pub fn images(output: &OutputFlags) -> Result<u8, Failure> {
     let store = oci::of_user()?;
+    let images = store.list()?;
+    let row = |image: &Listed| {
+        let (layers_bytes, disk_bytes) = store.bytes_of(&image.id);
+        let name = image.name.as_str();
+        // A colon before a slash is of a port.
+        let split = name.rsplit_once(':').filter(|(_, tag)| !tag.contains('/'));
+        let (repository, tag) = split.unwrap_or((name, ""));
+        Row {
+            repository: repository.into(),
+            tag: tag.into(),
+            id: image.id.short().to_string(),
+            size: told(layers_bytes),
+            name: name.into(),
+            digest: image.id.to_string(),
+            layers_bytes,
+            disk_bytes,
+        }
+    };
+    let rows: Vec<Row> = images.iter().map(row).collect();
+    output.list(&rows, table)?;
+    Ok(0)
+}
+
+fn table(rows: &[Row]) {
     println!(
         "{:<40} {:<12} {:>10} {:>10}",
         "NAME", "ID", "LAYERS", "DISK"
     );
-    for image in store.list()? {
-        let (layers, disk) = store.bytes_of(&image.id);
-        let disk = if disk == 0 { "-".into() } else { told(disk) };
+    for row in rows {
+        let disk = match row.disk_bytes {
+            0 => "-".into(),
+            bytes => told(bytes),
+        };
         println!(
             "{:<40} {:<12} {:>10} {disk:>10}",
-            image.name.as_str(),
-            image.id.short(),
-            told(layers)
+            row.name, row.id, row.size
         );
     }
-    Ok(0)
+}
+
+/// What was brought. The fields are those of `--output json`.
+#[derive(Serialize)]
+struct Pulled {
+    name: String,
+    digest: String,
 }
 
 /// Brings images into the store.
 pub fn pull(flags: &PullFlags) -> Result<u8, Failure> {
+    let mut all = Vec::new();
     for text in &flags.references {
         let reference: Reference = text.parse()?;
         let (name, image) = oci::fetch(&oci::of_user()?, &reference)?;
-        println!("{name} {}", image.id);
+        if flags.output.is_table() {
+            println!("{name} {}", image.id);
+        }
+        all.push(Pulled {
+            name: name.to_string(),
+            digest: image.id.to_string(),
+        });
     }
+    flags.output.list(&all, |_| ())?;
     Ok(0)
 }
 

@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::flags::InspectFlags;
-use crate::format::Template;
 use crate::health::Health;
 use crate::state::{Folder, Settings};
 
@@ -17,13 +16,7 @@ pub fn inspect(flags: &InspectFlags) -> Result<u8, Failure> {
         Ok(describe(&folder, &settings))
     });
     let machines: Vec<Value> = described.collect::<Result<_, Failure>>()?;
-    match &flags.format {
-        None => println!("{:#}", Value::from(machines)),
-        Some(format) => {
-            let lines = Template::parse(format)?.lines(&machines);
-            lines.iter().for_each(|line| println!("{line}"));
-        }
-    }
+    flags.output.show(&machines)?;
     Ok(0)
 }
 

@@ -3,6 +3,7 @@
 mod background;
 pub mod build;
 pub mod compose;
+pub mod cp;
 pub mod doctor;
 pub mod events;
 pub mod exec;
@@ -23,6 +24,9 @@ pub mod run;
 pub mod snapshot;
 pub mod stats;
 pub mod stop;
+pub mod top;
+pub mod update;
+pub mod version;
 pub mod volume;
 pub mod wait;
 pub mod wakeups;

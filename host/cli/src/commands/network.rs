@@ -1,10 +1,12 @@
 //! `sietch network`: networks with a name, whose machines reach each other.
 
+use serde::Serialize;
 use serde_json::{Value, json};
-use switch::join;
+use switch::{Network, join};
 
 use crate::failure::Failure;
-use crate::flags::{NetworkCommand, NetworkConnectFlags, NetworkNamesFlags};
+use crate::flags::OutputFlags;
+use crate::flags::{NetworkCommand, NetworkConnectFlags, NetworkInspectFlags, NetworkNamesFlags};
 use crate::networks::{self, Store};
 use crate::state::{Folder, Settings};
 
@@ -16,7 +18,7 @@ pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
             println!("{}", store.create(flags)?.name);
             Ok(0)
         }
-        NetworkCommand::Ls => ls(&store),
+        NetworkCommand::Ls(output) => ls(&store, output),
         NetworkCommand::Rm(flags) => rm(&store, flags),
         NetworkCommand::Inspect(flags) => inspect(&store, flags),
         NetworkCommand::Connect(flags) => {
@@ -28,20 +30,36 @@ pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
     }
 }
 
-fn ls(store: &Store) -> Result<u8, Failure> {
-    println!("{:<20} {:<19} {:<25} USED BY", "NAME", "SUBNET", "IPV6");
-    for network in store.list() {
-        let subnet = format!("{}/{}", network.subnet, network.prefix_len);
-        let prefix6 = network.prefix6.map(|prefix| format!("{prefix}/64"));
-        let users = networks::users(&network.name);
-        let row = format!(
-            "{:<20} {subnet:<19} {:<25} {}",
-            network.name,
-            prefix6.unwrap_or_default(),
-            users.join(", ")
-        );
-        println!("{}", row.trim_end());
-    }
+/// The fields are those of `--output json`.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    subnet: String,
+    ipv6: Option<String>,
+    used_by: Vec<String>,
+}
+
+fn ls(store: &Store, output: &OutputFlags) -> Result<u8, Failure> {
+    let row = |network: Network| Row {
+        subnet: format!("{}/{}", network.subnet, network.prefix_len),
+        ipv6: network.prefix6.map(|prefix| format!("{prefix}/64")),
+        used_by: networks::users(&network.name),
+        name: network.name,
+    };
+    let rows: Vec<Row> = store.list().into_iter().map(row).collect();
+    output.list(&rows, |rows| {
+        println!("{:<20} {:<19} {:<25} USED BY", "NAME", "SUBNET", "IPV6");
+        for row in rows {
+            let line = format!(
+                "{:<20} {:<19} {:<25} {}",
+                row.name,
+                row.subnet,
+                row.ipv6.as_deref().unwrap_or_default(),
+                row.used_by.join(", ")
+            );
+            println!("{}", line.trim_end());
+        }
+    })?;
     Ok(0)
 }
 
@@ -71,10 +89,11 @@ fn change(
     Ok(0)
 }
 
-fn inspect(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
-    let described = flags.names.iter().map(|name| describe(store, name));
+fn inspect(store: &Store, flags: &NetworkInspectFlags) -> Result<u8, Failure> {
+    let names = &flags.networks.names;
+    let described = names.iter().map(|name| describe(store, name));
     let networks: Vec<Value> = described.collect::<Result<_, _>>()?;
-    println!("{:#}", Value::from(networks));
+    flags.output.show(&networks)?;
     Ok(0)
 }
 

@@ -4,13 +4,11 @@ use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::flags::PsFlags;
-use crate::format::Template;
 use crate::health::Health;
 use crate::state::{self, Folder, Settings};
 
 /// Runs the command.
 pub fn ps(flags: &PsFlags) -> Result<u8, Failure> {
-    let template = flags.format.as_deref().map(Template::parse).transpose()?;
     let filters: Vec<Filter> = flags
         .filter
         .iter()
@@ -27,12 +25,10 @@ pub fn ps(flags: &PsFlags) -> Result<u8, Failure> {
         machines
             .iter()
             .for_each(|settings| println!("{}", settings.name));
-    } else if let Some(template) = template {
-        let values = machines.iter().map(|settings| value(settings, now_s));
-        let lines = template.lines(&values.collect::<Vec<_>>());
-        lines.iter().for_each(|line| println!("{line}"));
     } else {
-        show(&machines, now_s);
+        let values = machines.iter().map(|settings| value(settings, now_s));
+        let values: Vec<Value> = values.collect();
+        flags.output.list(&values, |_| show(&machines, now_s))?;
     }
     Ok(0)
 }
@@ -76,6 +72,8 @@ fn value(settings: &Settings, now_s: u64) -> Value {
         "health": health(settings),
         "pid": settings.qemu_pid,
         "memory": format!("{} MiB", settings.memory_mib),
+        "memory_bytes": u64::from(settings.memory_mib) << 20,
+        "exit_code": settings.ended.map(|ended| ended.status),
         "ports": settings.ports,
         "labels": settings.labels,
         "restarts": settings.restarts,

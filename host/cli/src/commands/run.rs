@@ -84,7 +84,7 @@ fn run_once(flags: &RunFlags) -> Result<u8, Failure> {
     let flags = &with_others_volumes(flags)?;
     let qemu = Qemu::find()?;
     let around = GuestConfig {
-        console: console(detached.is_some())?,
+        console: console(flags, detached.is_some())?,
         ..GuestConfig::of(flags)?
     };
     let plan = Plan::new(&flags.program, &around)?;
@@ -160,7 +160,11 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
         qemu: &Qemu::find()?,
         machine: &machine,
         folder: &folder,
-        console: Console::Streams(ProgramStdio::of_files(saved.files, detached.is_none())),
+        console: Console::Streams(ProgramStdio::of_files(
+            saved.files,
+            detached.is_none(),
+            flags.habits.interactive,
+        )),
         title: snapshot.name(),
         settings: Settings {
             name,
@@ -218,7 +222,7 @@ impl Started<'_> {
             health::watch(name, folder, check, move |how| ender.end(how));
         }
         let recorder = recorder(flags, name, machine);
-        let start = Instant::now();
+        let (start, viewers) = (Instant::now(), session.viewers());
         let served = session.serve(&stop_rules(flags, &settings))?;
         drop(raw);
         let status = served.report.status();
@@ -229,6 +233,7 @@ impl Started<'_> {
             eprintln!("sietch: {failure}");
         }
         events::note(name, "die", Some(status));
+        viewers.end(status);
         if let Some(recorder) = recorder {
             recorder.finish();
         }
@@ -360,13 +365,16 @@ fn attach(flags: &RunFlags, plan: &mut Plan) -> Result<Attached, Failure> {
 }
 
 /// How the program reaches us: what it has at its descriptors is what we have at ours.
-fn console(is_detached: bool) -> Result<Console, Failure> {
+fn console(flags: &RunFlags, is_detached: bool) -> Result<Console, Failure> {
     let is_ours = kernel_file::is_ours(&kernel_file::find()?);
     Ok(match (is_ours, is_detached) {
         (false, _) => Console::Serial {
             is_terminal: !is_detached && terminal::is_terminal(),
         },
-        (true, true) => Console::Streams(ProgramStdio::DETACHED),
+        (true, true) => Console::Streams(ProgramStdio::detached(
+            flags.habits.interactive,
+            flags.habits.tty,
+        )),
         (true, false) => Console::Streams(ProgramStdio::of_this_process()),
     })
 }

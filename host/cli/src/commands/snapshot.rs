@@ -1,9 +1,11 @@
 //! `sietch snapshot`, `sietch snapshots`: machines that others go on from (`sietch run --from`).
 
 use qemu::Qemu;
+use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
+use crate::flags::OutputFlags;
 use crate::flags::{SnapshotFlags, SnapshotsFlags, told};
 use crate::snapshots::{self, Saved, Snapshot};
 use crate::state::{self, Folder};
@@ -45,21 +47,40 @@ pub fn snapshots(flags: &SnapshotsFlags) -> Result<u8, Failure> {
         println!("{name}");
     }
     if flags.removed.is_empty() {
-        list()?;
+        list(&flags.output)?;
     }
     Ok(0)
 }
 
-fn list() -> Result<(), Failure> {
-    println!("{:<24} {:>8} {:>8}  COMMAND", "NAME", "MEMORY", "DISK");
-    for (snapshot, saved) in snapshots::all()? {
-        println!(
-            "{:<24} {:>8} {:>8}  {}",
-            snapshot.name(),
-            told(u64::from(saved.machine.memory_mib) << 20),
-            told(snapshot.host_bytes()),
-            saved.settings.command.join(" "),
-        );
-    }
-    Ok(())
+/// The fields are those of `--output json`.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    memory_bytes: u64,
+    disk_bytes: u64,
+    command: String,
+    created_s: u64,
+}
+
+fn list(output: &OutputFlags) -> Result<(), Failure> {
+    let row = |(snapshot, saved): (Snapshot, Saved)| Row {
+        name: snapshot.name().into(),
+        memory_bytes: u64::from(saved.machine.memory_mib) << 20,
+        disk_bytes: snapshot.host_bytes(),
+        command: saved.settings.command.join(" "),
+        created_s: saved.at_s,
+    };
+    let rows: Vec<Row> = snapshots::all()?.into_iter().map(row).collect();
+    output.list(&rows, |rows| {
+        println!("{:<24} {:>8} {:>8}  COMMAND", "NAME", "MEMORY", "DISK");
+        for row in rows {
+            println!(
+                "{:<24} {:>8} {:>8}  {}",
+                row.name,
+                told(row.memory_bytes),
+                told(row.disk_bytes),
+                row.command,
+            );
+        }
+    })
 }

@@ -30,7 +30,7 @@ struct Use {
 
 /// Runs the command.
 pub fn stats(flags: &StatsFlags) -> Result<u8, Failure> {
-    let template = Template::parse(flags.format.as_deref().unwrap_or(TABLE))?;
+    let table = Template::parse(TABLE)?;
     let mut before = looks(&flags.names)?;
     loop {
         let start = Instant::now();
@@ -44,8 +44,11 @@ pub fn stats(flags: &StatsFlags) -> Result<u8, Failure> {
             let spent = earlier.map_or(0.0, |(_, earlier)| used.cpu_s - earlier.cpu_s);
             value(settings, used, 100.0 * spent / elapsed_s)
         });
-        let lines = template.lines(&values.collect::<Vec<_>>());
-        lines.iter().for_each(|line| println!("{line}"));
+        let values: Vec<Value> = values.collect();
+        flags.output.list(&values, |values| {
+            let lines = table.lines(values);
+            lines.iter().for_each(|line| println!("{line}"));
+        })?;
         if flags.no_stream {
             return Ok(0);
         }
@@ -111,6 +114,11 @@ fn value(settings: &Settings, used: &Use, cpu_percent: f64) -> Value {
         "read": mib(used.read_bytes),
         "written": mib(used.written_bytes),
         "threads": used.threads,
+        "cpu_percent": (cpu_percent * 100.0).round() / 100.0,
+        "memory_bytes": used.resident_bytes,
+        "limit_bytes": u64::from(settings.memory_mib) << 20,
+        "read_bytes": used.read_bytes,
+        "written_bytes": used.written_bytes,
     })
 }
 

@@ -1,9 +1,13 @@
 //! `sietch volume`: disks with a name, which outlive machines.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
-use crate::flags::{ByteSize, CreateFlags, FsckFlags, NamesFlags, VolumeCommand, told};
+use crate::flags::OutputFlags;
+use crate::flags::{
+    ByteSize, CreateFlags, FsckFlags, NamesFlags, VolumeCommand, VolumeInspectFlags, told,
+};
 use crate::volumes::{self, Content, ROOT, Repair, Store, Volume};
 
 /// Exit status of `fsck` when something was mended, as fsck(8) has it.
@@ -14,7 +18,7 @@ pub fn volume(command: &VolumeCommand) -> Result<u8, Failure> {
     let store = Store::of_user()?;
     match command {
         VolumeCommand::Create(flags) => create(&store, flags),
-        VolumeCommand::Ls => ls(&store),
+        VolumeCommand::Ls(output) => ls(&store, output),
         VolumeCommand::Rm(flags) => rm(&store, flags),
         VolumeCommand::Inspect(flags) => inspect(&store, flags),
         VolumeCommand::Fsck(flags) => fsck(&store, flags),
@@ -32,34 +36,56 @@ fn create(store: &Store, flags: &CreateFlags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn ls(store: &Store) -> Result<u8, Failure> {
+/// The fields are those of `--output json`.
+#[derive(Serialize)]
+struct Row {
+    name: String,
+    size_bytes: u64,
+    free_bytes: u64,
+    host_bytes: u64,
+    state: &'static str,
+    used_by: Vec<String>,
+}
+
+fn ls(store: &Store, output: &OutputFlags) -> Result<u8, Failure> {
     let volumes = store.list()?;
-    println!(
-        "{:<20} {:>9} {:>9} {:>9}  {:<8} USED BY",
-        "NAME", "SIZE", "FREE", "ON HOST", "STATE"
-    );
-    for volume in &volumes {
-        println!("{}", row(volume).trim_end());
-    }
+    let rows: Vec<Row> = volumes.iter().map(row).collect();
+    output.list(&rows, |rows| {
+        println!(
+            "{:<20} {:>9} {:>9} {:>9}  {:<8} USED BY",
+            "NAME", "SIZE", "FREE", "ON HOST", "STATE"
+        );
+        for row in rows {
+            let line = format!(
+                "{:<20} {:>9} {:>9} {:>9}  {:<8} {}",
+                row.name,
+                told(row.size_bytes),
+                told(row.free_bytes),
+                told(row.host_bytes),
+                row.state,
+                row.used_by.join(", "),
+            );
+            println!("{}", line.trim_end());
+        }
+    })?;
     Ok(0)
 }
 
-fn row(volume: &Volume) -> String {
+fn row(volume: &Volume) -> Row {
     // One that was just removed, or cannot be read, has a row all the same.
     let summary = volume.summary().ok().flatten();
-    let (size, free) = match &summary {
+    let (size_bytes, free_bytes) = match &summary {
         Some(summary) => (summary.bytes, summary.free_bytes),
         None => (0, 0),
     };
-    format!(
-        "{:<20} {:>9} {:>9} {:>9}  {:<8} {}",
-        volume.name().as_str(),
-        told(size),
-        told(free),
-        told(volume.host_bytes()),
-        state(volume, summary.as_ref()),
-        volume.users().join(", "),
-    )
+    Row {
+        name: volume.name().as_str().into(),
+        size_bytes,
+        free_bytes,
+        host_bytes: volume.host_bytes(),
+        state: state(volume, summary.as_ref()),
+        used_by: volume.users(),
+    }
 }
 
 /// How it was left; while it is used that is not to be seen from outside.
@@ -81,13 +107,14 @@ fn rm(store: &Store, flags: &NamesFlags) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn inspect(store: &Store, flags: &NamesFlags) -> Result<u8, Failure> {
+fn inspect(store: &Store, flags: &VolumeInspectFlags) -> Result<u8, Failure> {
     let volumes = flags
+        .volumes
         .names
         .iter()
         .map(|name| described(&store.volume(name)));
     let volumes: Vec<Value> = volumes.collect::<Result<_, _>>()?;
-    println!("{:#}", Value::from(volumes));
+    flags.output.show(&volumes)?;
     Ok(0)
 }
 

@@ -3,17 +3,33 @@
 use std::thread;
 use std::time::Duration;
 
+use serde::Serialize;
+
 use crate::failure::Failure;
 use crate::flags::MachinesFlags;
 use crate::state::{Folder, Settings};
 
 const POLL: Duration = Duration::from_millis(20);
 
+/// The fields are those of `--output json`.
+#[derive(Serialize)]
+struct Ended {
+    name: String,
+    status: u8,
+}
+
 /// Runs the command.
 pub fn wait(flags: &MachinesFlags) -> Result<u8, Failure> {
+    let mut ended = Vec::new();
     for name in &flags.names {
-        println!("{}", wait_for(&Folder::of(name), name)?.status());
+        let status = wait_for(&Folder::of(name), name)?.status();
+        if flags.output.is_table() {
+            println!("{status}");
+        }
+        let name = name.clone();
+        ended.push(Ended { name, status });
     }
+    flags.output.list(&ended, |_| ())?;
     Ok(0)
 }
 

@@ -1,8 +1,10 @@
-//! Commands for machines that run: `exec` and `kill`.
+//! Commands for machines that run: `exec`, `attach`, `cp` and `kill`.
 
-use clap::Args;
+use std::ffi::OsString;
 
-use super::User;
+use clap::{ArgAction, Args};
+
+use super::{DetachKeys, User};
 
 /// `sietch exec`.
 #[derive(Debug, Args)]
@@ -46,4 +48,39 @@ pub struct KillFlags {
     /// The machines
     #[arg(required = true)]
     pub names: Vec<String>,
+}
+
+/// `sietch cp`.
+#[derive(Debug, Args)]
+pub struct CpFlags {
+    /// Keep owners and groups, by number, and set-id bits
+    #[arg(short = 'a', long)]
+    pub archive: bool,
+    /// Follow SOURCE if it is a symbolic link
+    #[arg(short = 'L', long)]
+    pub follow_link: bool,
+    /// Say nothing of how far it is
+    #[arg(short = 'q', long)]
+    pub quiet: bool,
+    /// A path of this host, NAME:PATH in a machine, or - for a tar at standard input
+    pub source: OsString,
+    /// A path of this host, NAME:PATH in a machine, or - for a tar at standard output
+    pub target: OsString,
+}
+
+/// `sietch attach`.
+#[derive(Debug, Args)]
+pub struct AttachFlags {
+    /// Type nothing: only look
+    #[arg(long)]
+    pub no_stdin: bool,
+    /// Pass signals on to the program
+    #[arg(long, value_name = "true|false", default_value_t = true, num_args = 0..=1, require_equals = true,
+        default_missing_value = "true", action = ArgAction::Set)]
+    pub sig_proxy: bool,
+    /// The keys that leave the machine alone again [default: ctrl-p,ctrl-q]
+    #[arg(long, value_name = "KEYS")]
+    pub detach_keys: Option<DetachKeys>,
+    /// The machine
+    pub name: String,
 }

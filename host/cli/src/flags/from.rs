@@ -11,7 +11,7 @@ use super::Cli;
 use crate::failure::Failure;
 
 /// clap's names for the flags.
-const TAKEN: [&str; 47] = [
+const TAKEN: [&str; 48] = [
     "from",
     "publish",
     "name",
@@ -62,6 +62,8 @@ const TAKEN: [&str; 47] = [
     "image_volume",
     "log_driver",
     "quiet",
+    // For who attaches.
+    "interactive",
 ];
 
 /// Checks a line that was parsed.

@@ -7,10 +7,10 @@ use clap::{ArgAction, Args};
 /// See the module.
 #[derive(Clone, Debug, Default, Args)]
 pub struct HabitFlags {
-    /// Keep standard input open, which is so in the foreground
+    /// Keep standard input open, for `sietch attach` with -d; it is so in the foreground
     #[arg(short = 'i', long)]
     pub interactive: bool,
-    /// Give the program a terminal, which it has wherever standard input or output is one
+    /// Give the program a terminal with -d; in the foreground it has one wherever standard input or output is one
     #[arg(short = 't', long)]
     pub tty: bool,
     /// Reap orphans and forward signals, as the machine's kernel does in any case

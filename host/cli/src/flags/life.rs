@@ -1,6 +1,7 @@
 //! How long a machine lives: who starts it again, how it is asked to end, and what is written down of it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -119,6 +120,18 @@ impl RestartPolicy {
     }
 }
 
+impl fmt::Display for RestartPolicy {
+    /// As it is typed.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::No => f.write_str("no"),
+            Self::OnFailure { times: None } => f.write_str("on-failure"),
+            Self::OnFailure { times: Some(times) } => write!(f, "on-failure:{times}"),
+            Self::Always => f.write_str("always"),
+        }
+    }
+}
+
 impl FromStr for RestartPolicy {
     type Err = &'static str;
 
@@ -175,6 +188,12 @@ mod tests {
         let twice = policy("on-failure:2").unwrap();
         assert!(twice.wants(1, 1) && !twice.wants(1, 2) && !twice.wants(0, 0));
         assert!(policy("always").unwrap().wants(0, 1000));
+        for text in ["no", "on-failure", "on-failure:2", "always"] {
+            assert_eq!(
+                policy(text).map(|policy| policy.to_string()),
+                Ok(text.into())
+            );
+        }
         for wrong in ["", "never", "always:3", "on-failure:", "on-failure:-1"] {
             assert!(policy(wrong).is_err(), "{wrong}");
         }

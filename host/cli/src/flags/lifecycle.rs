@@ -2,7 +2,7 @@
 
 use clap::Args;
 
-use super::When;
+use super::{CpuList, InspectOutput, Memory, OutputFlags, RestartPolicy, When};
 
 /// `sietch ps`.
 #[derive(Debug, Args)]
@@ -14,9 +14,9 @@ pub struct PsFlags {
     /// exited=STATUS, health=healthy|unhealthy|starting|none or ancestor=IMAGE
     #[arg(short = 'f', long, value_name = "KEY=VALUE")]
     pub filter: Vec<String>,
-    /// Print json, or a template of fields such as '{{.Name}} {{.Status}}'; `table` before it makes columns
-    #[arg(long, value_name = "TEMPLATE")]
-    pub format: Option<String>,
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// Print names only
     #[arg(short = 'q', long)]
     pub quiet: bool,
@@ -47,9 +47,9 @@ pub struct LogsFlags {
 /// `sietch inspect`.
 #[derive(Debug, Args)]
 pub struct InspectFlags {
-    /// Print json, or a template of fields such as '{{.State.Status}}', for each
-    #[arg(short = 'f', long, value_name = "TEMPLATE")]
-    pub format: Option<String>,
+    /// The form.
+    #[command(flatten)]
+    pub output: InspectOutput,
     /// The machines
     #[arg(required = true)]
     pub names: Vec<String>,
@@ -64,9 +64,9 @@ pub struct EventsFlags {
     /// Show what happened until then, and leave
     #[arg(long, value_name = "TIME")]
     pub until: Option<When>,
-    /// Print json, or a template of fields such as '{{.Action}} {{.Name}}'
-    #[arg(long, value_name = "TEMPLATE")]
-    pub format: Option<String>,
+    /// The form; an object a line, as there is no end.
+    #[command(flatten)]
+    pub output: OutputFlags,
 }
 
 /// `sietch rename`.
@@ -85,9 +85,9 @@ pub struct StatsFlags {
     /// Print once
     #[arg(long)]
     pub no_stream: bool,
-    /// Print json, or a template of fields such as '{{.Name}} {{.Cpu}}'
-    #[arg(long, value_name = "TEMPLATE")]
-    pub format: Option<String>,
+    /// The form; with --output json one array for each look.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// The machines [default: all that run]
     pub names: Vec<String>,
 }
@@ -95,6 +95,9 @@ pub struct StatsFlags {
 /// `sietch wait`: names of machines.
 #[derive(Debug, Args)]
 pub struct MachinesFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// The machines
     #[arg(required = true)]
     pub names: Vec<String>,
@@ -114,8 +117,48 @@ pub struct RmFlags {
 /// `sietch port`.
 #[derive(Debug, Args)]
 pub struct PortFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// The machine
     pub name: String,
+}
+
+/// `sietch top`.
+#[derive(Debug, Args)]
+pub struct TopFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
+    /// The machine
+    pub name: String,
+    /// Columns, by ps' names: -o pid,user,args or pid user args; -ef and aux are known too
+    #[arg(
+        value_name = "PS OPTIONS",
+        trailing_var_arg = true,
+        allow_hyphen_values = true
+    )]
+    pub columns: Vec<String>,
+}
+
+/// `sietch update`.
+#[derive(Debug, Args)]
+pub struct UpdateFlags {
+    /// As many of the host's CPUs may work for the machine at once; whole ones, so that 1.5 is 2
+    #[arg(long, value_name = "COUNT", value_parser = super::parse_cpus)]
+    pub cpus: Option<u8>,
+    /// The host's CPUs that run the machine, such as 0-2,4
+    #[arg(long, value_name = "LIST", conflicts_with = "cpus")]
+    pub cpuset_cpus: Option<CpuList>,
+    /// Start the machine again when its program has ended: no, on-failure[:TIMES], always or unless-stopped
+    #[arg(long, value_name = "POLICY")]
+    pub restart: Option<RestartPolicy>,
+    /// Memory, which a machine that runs keeps as it is
+    #[arg(short = 'm', long, value_name = "SIZE")]
+    pub memory: Option<Memory>,
+    /// The machines
+    #[arg(required = true)]
+    pub names: Vec<String>,
 }
 
 /// `sietch snapshot`.
@@ -131,6 +174,9 @@ pub struct SnapshotFlags {
 /// `sietch snapshots`.
 #[derive(Debug, Args)]
 pub struct SnapshotsFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: OutputFlags,
     /// Remove these
     #[arg(long = "rm", value_name = "NAME", num_args = 1.., value_parser = super::parse_name)]
     pub removed: Vec<String>,

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::{NetFlag, RunFlags, parse_name};
+use super::{InspectOutput, NetFlag, OutputFlags, RunFlags, parse_name};
 
 /// What a machine is called on its network.
 #[derive(Clone, Debug, Default, Args)]
@@ -34,12 +34,12 @@ pub enum NetworkCommand {
     Create(NetworkCreateFlags),
     /// List the networks
     #[command(visible_alias = "list")]
-    Ls,
+    Ls(OutputFlags),
     /// Remove networks that no machine is on
     #[command(visible_alias = "remove")]
     Rm(NetworkNamesFlags),
     /// Show all that is known of networks, with the machines that are on them, as JSON
-    Inspect(NetworkNamesFlags),
+    Inspect(NetworkInspectFlags),
     /// Put a machine on one more network, from its next start on
     Connect(NetworkConnectFlags),
     /// Take a machine from a network, from its next start on
@@ -76,6 +76,17 @@ impl NetworkCreateFlags {
             )),
         }
     }
+}
+
+/// `sietch network inspect`.
+#[derive(Debug, Args)]
+pub struct NetworkInspectFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: InspectOutput,
+    /// The networks.
+    #[command(flatten)]
+    pub networks: NetworkNamesFlags,
 }
 
 /// `sietch network rm` and `inspect`.

@@ -54,7 +54,7 @@ pub const REFUSED: &[(&str, &str)] = &[
     ),
     (
         "detach-keys",
-        "is about attaching again, and a machine in the background has no terminal: use `sietch exec -it` and `sietch logs -f`",
+        "is about leaving a machine that goes on, and one in the foreground ends with its command: use -d, and `sietch attach --detach-keys`",
     ),
     (
         "device",
@@ -177,16 +177,8 @@ pub fn sentence(typed: &str) -> Option<String> {
 /// Commands of docker's and podman's that there are not, and how a sentence goes on that begins with them.
 const COMMANDS: &[(&str, &str)] = &[
     (
-        "attach",
-        "joins the terminal of a program, and one in the background has none: use `sietch logs -f` and `sietch exec -it`",
-    ),
-    (
         "commit",
         "makes an image of a container: use --root-disk VOLUME, which keeps what is changed",
-    ),
-    (
-        "cp",
-        "copies between host and machine: use -v FOLDER:GUEST, or `sietch exec -i NAME tar` where the machine has tar",
     ),
     (
         "create",
@@ -213,16 +205,8 @@ const COMMANDS: &[(&str, &str)] = &[
         "starts a container that has ended: use `sietch restart NAME`",
     ),
     (
-        "top",
-        "shows a container's processes: use `sietch exec NAME ps` where the machine has ps",
-    ),
-    (
         "unpause",
         "lets a container's processes go on: use `sietch kill -s CONT NAME`",
-    ),
-    (
-        "update",
-        "changes a container that runs: use `sietch stop NAME`, and `sietch run` with other flags",
     ),
 ];
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Subcommand};
 
-use super::{ByteSize, VolumeName};
+use super::{ByteSize, InspectOutput, OutputFlags, VolumeName};
 
 /// `sietch volume`.
 #[derive(Debug, Subcommand)]
@@ -14,12 +14,12 @@ pub enum VolumeCommand {
     Create(CreateFlags),
     /// List the volumes
     #[command(visible_alias = "list")]
-    Ls,
+    Ls(OutputFlags),
     /// Remove volumes with all that they hold
     #[command(visible_alias = "remove")]
     Rm(NamesFlags),
     /// Show all that is known of volumes, as JSON
-    Inspect(NamesFlags),
+    Inspect(VolumeInspectFlags),
     /// Check a volume's file system, and mend what can be mended without a loss
     Fsck(FsckFlags),
 }
@@ -35,6 +35,17 @@ pub struct CreateFlags {
     pub from: Option<PathBuf>,
     /// Its name
     pub name: VolumeName,
+}
+
+/// `sietch volume inspect`.
+#[derive(Debug, Args)]
+pub struct VolumeInspectFlags {
+    /// The form.
+    #[command(flatten)]
+    pub output: InspectOutput,
+    /// The volumes.
+    #[command(flatten)]
+    pub volumes: NamesFlags,
 }
 
 /// `sietch volume rm` and `inspect`.

@@ -118,6 +118,7 @@ mod tests {
                     columns: 80,
                 },
                 is_ours: true,
+                is_open: true,
             }),
         };
         run.add_to(&mut image);

@@ -1,0 +1,110 @@
+//! `sietch update`: changes of a machine that runs.
+//!
+//! The host's CPUs that work for a machine are chosen by the affinity of QEMU's threads, which takes effect at once and without
+//! rights, and lasts until QEMU ends. The machine keeps its virtual CPUs, which share what there is.
+
+use std::fs;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
+
+use crate::failure::Failure;
+use crate::flags::{RunFlags, UpdateFlags};
+use crate::state::{Folder, Settings};
+use crate::updates;
+
+/// Runs the command.
+pub fn update(flags: &UpdateFlags) -> Result<u8, Failure> {
+    if flags.cpus.is_none() && flags.cpuset_cpus.is_none() && flags.restart.is_none() {
+        return Err(match (&flags.memory, flags.names.first()) {
+            (Some(_), Some(name)) => Failure::MemoryIsFixed { name: name.clone() },
+            _ => Failure::NoUpdate,
+        });
+    }
+    for name in &flags.names {
+        update_one(flags, name)?;
+        println!("{name}");
+    }
+    Ok(0)
+}
+
+fn update_one(flags: &UpdateFlags, name: &str) -> Result<(), Failure> {
+    let folder = Folder::of(name);
+    let settings = folder.settings().filter(Settings::is_served);
+    let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
+    if flags.memory.is_some() {
+        return Err(Failure::MemoryIsFixed { name: name.into() });
+    }
+    if flags.restart.is_some() && !is_in_background(&settings) {
+        return Err(Failure::NotInBackground { name: name.into() });
+    }
+    if let Some(cpus) = flags.cpus {
+        let own = folder.plan().map_or(u8::MAX, |(machine, _)| machine.cpus);
+        if cpus > own {
+            return Err(Failure::TooFewCpus {
+                name: name.into(),
+                cpus: own,
+            });
+        }
+        pin(settings.qemu_pid, &some_of(&settings, cpus, own)?)?;
+    }
+    if let Some(list) = &flags.cpuset_cpus {
+        pin(settings.qemu_pid, &set_of(&list.0))?;
+    }
+    match flags.restart {
+        Some(policy) => updates::set_restart_policy(folder.path(), policy),
+        None => Ok(()),
+    }
+}
+
+/// Whether its own line says so.
+fn is_in_background(settings: &Settings) -> bool {
+    let line = ["sietch".to_string()].into_iter();
+    let line = line.chain(settings.arguments.iter().cloned());
+    RunFlags::of_line(line).is_ok_and(|flags| flags.detach)
+}
+
+fn set_of(cpus: &[usize]) -> CpuSet {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu));
+    set
+}
+
+/// So many of the CPUs that the machine's session has; all, if there are as many as it has virtual ones. Machines begin at
+/// different ones.
+fn some_of(settings: &Settings, count: u8, own: u8) -> Result<CpuSet, Failure> {
+    let all = sched_getaffinity(pid(settings.session_pid)).map_err(|_| Failure::NoSuchCpus)?;
+    let usable: Vec<usize> = (0..CpuSet::MAX_CPU)
+        .filter(|&cpu| all.is_set(cpu))
+        .collect();
+    if count >= own || usize::from(count) >= usable.len() {
+        return Ok(all);
+    }
+    let first = settings.qemu_pid as usize % usable.len();
+    let some = usable.iter().cycle().skip(first).take(usize::from(count));
+    Ok(set_of(&some.copied().collect::<Vec<_>>()))
+}
+
+fn pid(number: u32) -> Option<Pid> {
+    Pid::from_raw(i32::try_from(number).ok()?)
+}
+
+/// All threads of a process; those that it makes later have what their maker has.
+fn pin(process: u32, set: &CpuSet) -> Result<(), Failure> {
+    let path = format!("/proc/{process}/task");
+    let threads = fs::read_dir(&path).map_err(Failure::file(&path))?;
+    let numbers = threads.flatten().filter_map(|thread| {
+        let name = thread.file_name().into_string().ok()?;
+        name.parse().ok()
+    });
+    let is_main = |&number: &u32| number == process;
+    let (main, others): (Vec<u32>, Vec<u32>) = numbers.partition(is_main);
+    for number in main {
+        sched_setaffinity(pid(number), set).map_err(|_| Failure::NoSuchCpus)?;
+    }
+    for number in others {
+        // One that has just ended needs none.
+        let _ = sched_setaffinity(pid(number), set);
+    }
+    Ok(())
+}
