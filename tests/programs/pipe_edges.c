@@ -226,6 +226,30 @@ static void a_named_pipe_opens_as_its_ends_say(void) {
     unlink("/tmp/pipe-edges.fifo");
 }
 
+static int opens_its_own(void) {
+    char name[32];
+    struct stat known;
+    open_pipe(0);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", in);
+    int again = open(name, O_RDONLY);
+    int is_right = again >= 0 && !fstat(in, &known) && known.st_uid == 4321 && known.st_gid == 4321 &&
+                   (known.st_mode & 07777) == 0600 && write(out, "ab", 2) == 2 && read(again, page, 9) == 2;
+    return !is_right;
+}
+
+static int opens_anothers(void) {
+    char name[32];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", in);
+    return !(open(name, O_RDONLY) == -1 && errno == EACCES);
+}
+
+static void a_pipe_is_opened_again_by_the_user_who_made_it(void) {
+    CHECK(as_user(opens_its_own) == 0);
+    open_pipe(0);
+    CHECK(as_user(opens_anothers) == 0);
+    close_pipe();
+}
+
 int main(void) {
     TEST(sizes_are_powers_of_two_of_pages);
     TEST(a_pipe_does_not_shrink_below_what_it_holds);
@@ -240,5 +264,6 @@ int main(void) {
     TEST(splice_knows_its_arguments);
     TEST(a_spliced_pipe_fills_another_exactly);
     TEST(a_named_pipe_opens_as_its_ends_say);
+    TEST(a_pipe_is_opened_again_by_the_user_who_made_it);
     return check_status();
 }

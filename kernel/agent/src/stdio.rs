@@ -57,7 +57,7 @@ fn pipes(request: &Request<'_>) -> (ProgramSide, AgentSide) {
     let (stdin, input) = match request.has_input {
         false => (None, None),
         true => {
-            let (reader, writer) = pipe::create();
+            let (reader, writer) = pipe::create_for_everybody();
             let stdin = OpenFile::new(reader, StatusFlags::empty());
             (Some(stdin), Some(ours(writer, StatusFlags::WRONLY)))
         }
@@ -65,7 +65,7 @@ fn pipes(request: &Request<'_>) -> (ProgramSide, AgentSide) {
     let output = || match request.is_detached {
         true => (None, None),
         false => {
-            let (reader, writer) = pipe::create();
+            let (reader, writer) = pipe::create_for_everybody();
             let theirs = OpenFile::new(writer, StatusFlags::WRONLY);
             (Some(theirs), Some(ours(reader, StatusFlags::empty())))
         }

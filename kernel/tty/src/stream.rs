@@ -80,6 +80,8 @@ impl File for StreamFile {
         let number = self.number;
         Ok(Metadata {
             number,
+            // The machine's program may be any user, and opens its /dev/stdout all the same.
+            mode: 0o666,
             ..Metadata::anonymous(FileType::Fifo)
         })
     }

@@ -87,9 +87,12 @@ impl File for PipeEnd {
     }
 
     fn metadata(&self) -> Result<Metadata> {
-        let number = self.pipe.number;
+        let (number, owner) = (self.pipe.number, self.pipe.owner);
         Ok(Metadata {
             number,
+            mode: owner.mode,
+            uid: owner.uid,
+            gid: owner.gid,
             ..Metadata::anonymous(FileType::Fifo)
         })
     }

@@ -56,9 +56,36 @@ fn user_limit() -> u64 {
     }
 }
 
+/// Whose a pipe is, which counts where an end is opened again by its name in /proc/PID/fd, as shells name
+/// what `<(command)` writes.
+#[derive(Clone, Copy)]
+struct Owner {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+}
+
+impl Owner {
+    /// Whoever made it, and nobody else (pipe(7), get_pipe_inode).
+    fn current() -> Self {
+        let ids = |who: &Arc<Credentials>| (who.user.fs, who.group.fs);
+        let (uid, gid) = current().credentials.with(ids);
+        let mode = 0o600;
+        Self { uid, gid, mode }
+    }
+
+    /// Nobody in particular: whoever has an end may open it again.
+    const EVERYBODY: Self = Self {
+        uid: 0,
+        gid: 0,
+        mode: 0o666,
+    };
+}
+
 /// The pipe itself.
 pub struct Pipe {
     number: u64,
+    owner: Owner,
     pub(super) flow: ::pipe::Pipe<Sleeping, Heap>,
     /// For the pages of the capacity.
     charge: Spin<Option<Charge>>,
@@ -67,6 +94,12 @@ pub struct Pipe {
 
 impl Default for Pipe {
     fn default() -> Self {
+        Self::of(Owner::current())
+    }
+}
+
+impl Pipe {
+    fn of(owner: Owner) -> Self {
         let charge = pay(PAGES_DEFAULT).ok();
         let pages = if charge.is_some() {
             PAGES_DEFAULT
@@ -75,6 +108,7 @@ impl Default for Pipe {
         };
         Self {
             number: next_number(),
+            owner,
             flow: ::pipe::Pipe::new(pages),
             charge: Spin::new(charge),
             pollee: Pollee::new(),
@@ -82,9 +116,18 @@ impl Default for Pipe {
     }
 }
 
-/// A new pipe: its reading and its writing end.
+/// A new pipe of the current user's: its reading and its writing end.
 pub fn create() -> (Arc<PipeEnd>, Arc<PipeEnd>) {
-    let pipe = Arc::new(Pipe::default());
+    ends(Pipe::default())
+}
+
+/// The same for a program that the kernel starts, as whichever user: it may open its /dev/stdout.
+pub fn create_for_everybody() -> (Arc<PipeEnd>, Arc<PipeEnd>) {
+    ends(Pipe::of(Owner::EVERYBODY))
+}
+
+fn ends(pipe: Pipe) -> (Arc<PipeEnd>, Arc<PipeEnd>) {
+    let pipe = Arc::new(pipe);
     (
         PipeEnd::new(pipe.clone(), Access::READ),
         PipeEnd::new(pipe, Access::WRITE),
