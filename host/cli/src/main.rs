@@ -2,7 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use std::process::ExitCode;
+use std::panic;
+use std::process::{self, ExitCode};
 
 use clap::FromArgMatches;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -14,8 +15,26 @@ use cli::state;
 
 /// setrlimit(2).
 const SIGXFSZ: i32 = 25;
+/// The status of a program that SIGPIPE ends, as shells have it.
+const NOBODY_READS: i32 = 128 + 13;
+
+/// `println!` panics when nobody reads any more, as behind `| head`: then there is nothing left to be said.
+fn end_without_reader() {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        let words = info.payload().downcast_ref::<String>();
+        let is_closed = |words: &String| {
+            words.starts_with("failed printing to stdout") && words.contains("Broken pipe")
+        };
+        match words.is_some_and(is_closed) {
+            true => process::exit(NOBODY_READS),
+            false => usual(info),
+        }
+    }));
+}
 
 fn main() -> ExitCode {
+    end_without_reader();
     let grammar = match defaults::command() {
         Ok(grammar) => grammar,
         Err(failure) => return failed(&failure),

@@ -111,7 +111,7 @@ pub struct Ended {
 /// How long a program that was asked to end may take if nobody says otherwise, as with docker.
 const STOP_PATIENCE_S: u64 = 10;
 /// The status of a machine whose session was killed with it, as a shell has it.
-const STATUS_KILLED: u8 = 137;
+pub(crate) const STATUS_KILLED: u8 = 137;
 
 impl Settings {
     /// Whether it runs, or its session has still to say how it ended.

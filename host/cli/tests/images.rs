@@ -39,10 +39,22 @@ fn a_registry_that_does_not_answer_is_a_sentence() {
 }
 
 #[test]
-fn a_bare_name_that_is_neither_program_nor_image_is_not_found() {
+fn a_name_that_is_neither_program_nor_image_is_not_found_and_one_with_a_tag_is_an_image() {
     let scene = Scene::new("images-bare");
-    let bare = scene.complaint(&["run", "no-such-thing:7"], 127);
-    assert!(bare.contains("no-such-thing:7 is not found"), "{bare}");
+    let bare = scene.complaint(&["run", "no-such-thing"], 127);
+    assert!(
+        bare.contains("neither a program of this host nor an image"),
+        "{bare}"
+    );
+    let tagged = scene.complaint(&["run", "no-such-thing:7"], 125);
+    assert!(
+        tagged.contains("There is no image no-such-thing:7"),
+        "{tagged}"
+    );
+    assert!(
+        tagged.contains("`sietch pull docker://HOST/NAME`"),
+        "{tagged}"
+    );
 }
 
 #[test]

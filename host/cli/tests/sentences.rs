@@ -84,7 +84,7 @@ fn a_text_file_is_refused_with_status_126() {
 #[test]
 fn a_program_that_is_not_there_has_status_127() {
     let (line, status) = Scene::new("absent").complaint(&["run", "no-such-program"]);
-    assert!(line.starts_with("no-such-program is not found"), "{line}");
+    assert!(line.starts_with("no-such-program is neither"), "{line}");
     assert_eq!(status, 127);
 }
 

@@ -10,6 +10,7 @@ use std::mem;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use qemu::report::Ending;
 use qemu::{Accel, Acceleration, Forwarder, Machine, Net, Protocol, Qemu};
 
 use super::{background, life, rm};
@@ -137,6 +138,10 @@ fn serve(
             ..settings(flags, &name, around, &machine, &volumes)?
         },
         check: check(flags, around),
+        disks: Disks {
+            volumes: Some(&volumes),
+            container: around.container.as_ref(),
+        },
     };
     // Volumes are held as long.
     started.serve(flags, turn)
@@ -178,6 +183,7 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
         }
         .of_now(),
         check: Check::of(&flags.health, None),
+        disks: Disks::default(),
     };
     started.serve(flags, turn)
 }
@@ -193,6 +199,26 @@ struct Started<'a> {
     /// Without QEMU's number.
     settings: Settings,
     check: Option<Check>,
+    disks: Disks<'a>,
+}
+
+/// What QEMU keeps as long as it runs, whatever becomes of us.
+#[derive(Clone, Copy, Default)]
+struct Disks<'a> {
+    volumes: Option<&'a Attached>,
+    container: Option<&'a Container>,
+}
+
+impl Disks<'_> {
+    /// Starts QEMU, which inherits them. Nobody else does: a network's switch lives longer than its machines.
+    fn keep_in<T>(self, start: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+        self.volumes.map_or(Ok(()), Attached::inherit)?;
+        self.container.map_or(Ok(()), Container::inherit)?;
+        let started = start();
+        self.volumes.map_or(Ok(()), Attached::withhold)?;
+        self.container.map_or(Ok(()), Container::withhold)?;
+        started
+    }
 }
 
 impl Started<'_> {
@@ -202,7 +228,8 @@ impl Started<'_> {
         let raw = RawTerminal::enter();
         life::pin(&flags.life)?;
         let log = folder.console_log();
-        let mut session = Session::start(self.qemu, machine, &log, self.console)?;
+        let start = || Session::start(self.qemu, machine, &log, self.console);
+        let mut session = self.disks.keep_in(start)?;
         life::write_numbers(&flags.life, name, session.pid())?;
         if flags.program.strace {
             session.show_trace();
@@ -225,7 +252,7 @@ impl Started<'_> {
         let (start, viewers) = (Instant::now(), session.viewers());
         let served = session.serve(&stop_rules(flags, &settings))?;
         drop(raw);
-        let status = served.report.status();
+        let status = status_of(&served, folder);
         let next = turn.next(flags.life.restart, folder, status, start.elapsed());
         let next = next.filter(|_| !served.was_asked);
         if let Err(failure) = folder.note_end(status, next.is_some()) {
@@ -241,7 +268,9 @@ impl Started<'_> {
             // One that goes on from a snapshot has none.
             let _ = fs::remove_file(&machine.initrd);
         }
-        tell(self.qemu, &served, self.title, machine);
+        if status != state::STATUS_KILLED || !is_lost(&served) {
+            tell(self.qemu, &served, self.title, machine);
+        }
         if let Some(next) = next {
             // What it holds, volumes' locks too, goes with this process.
             next.begin(folder)?;
@@ -269,9 +298,23 @@ fn hint(flags: &RunFlags, around: &GuestConfig, plan: &Plan) {
     hints.for_each(|hint| eprintln!("sietch: {hint}"));
 }
 
+/// Whether its kernel had no time to say how it ended.
+fn is_lost(served: &Served) -> bool {
+    matches!(served.report.ending, Ending::Lost { .. })
+}
+
+/// Its status: of one that did not end when it was asked to, and was ended by force, that of a program that was killed.
+fn status_of(served: &Served, folder: &Folder) -> u8 {
+    let was_to_end = served.was_asked || folder.is_wished_to_stop();
+    match is_lost(served) && was_to_end {
+        true => state::STATUS_KILLED,
+        false => served.report.status(),
+    }
+}
+
 /// Says how the machine ended.
 fn tell(qemu: &Qemu, served: &Served, program: &str, machine: &Machine) {
-    if let qemu::report::Ending::Lost { .. } = served.report.ending {
+    if is_lost(served) {
         if let Err(is_too_old) = qemu.major() {
             // It knows devices less.
             eprintln!("sietch: {is_too_old}");

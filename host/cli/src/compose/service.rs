@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use images::Reference;
+
 use super::document::{Fields, Node};
 use super::healthcheck::{self, Healthcheck};
 use super::{flags, variables};
@@ -265,7 +267,7 @@ fn add_program(line: &mut Vec<String>, node: &Node, fields: &Fields) -> Result<(
             line.extend(["--entrypoint".into(), entrypoint.remove(0)]);
             before = entrypoint;
         }
-        line.push(image.text()?);
+        line.push(of_store(image.text()?));
         line.extend(before);
         line.extend(command);
         return Ok(());
@@ -277,6 +279,14 @@ fn add_program(line: &mut Vec<String>, node: &Node, fields: &Fields) -> Result<(
     }
     line.extend(program);
     Ok(())
+}
+
+/// The name with a tag, so that it never means a program of the host that is called the same.
+fn of_store(image: String) -> String {
+    match image.parse() {
+        Ok(Reference::Stored(name)) => name.to_string(),
+        _ => image,
+    }
 }
 
 /// `-p`.

@@ -51,7 +51,6 @@ impl Container {
         let store = of_user()?;
         let (name, image) = store::fetch_as(&store, &reference, flags)?;
         let root = store::root(&store, &image)?;
-        root.inherit()?;
         let start = Start::new(flags, name.as_str(), &image.configuration.config, &root)?;
         Ok(Some(Self {
             name: name.short().into(),
@@ -60,6 +59,16 @@ impl Container {
             start,
             root,
         }))
+    }
+
+    /// Programs that we start from now on hold its disk, too: QEMU, and no other one, which may live longer.
+    pub fn inherit(&self) -> Result<(), Failure> {
+        Ok(self.root.inherit()?)
+    }
+
+    /// Programs that we start from now on do not.
+    pub fn withhold(&self) -> Result<(), Failure> {
+        Ok(self.root.withhold()?)
     }
 
     /// The number of a group of the image's, by `USER:GROUP`.

@@ -28,8 +28,8 @@ pub fn of_user() -> Result<Store, Failure> {
     state::data_folder("images").map(Store::new)
 }
 
-/// A transport says that it is an image; a bare name is a program of the host or, if there is none, an image of the
-/// store.
+/// A transport says that it is an image, and so does a tag; a bare name is a program of the host or, if there is none, an
+/// image of the store.
 pub fn choose(flags: &RunFlags) -> Result<Choice, Failure> {
     let typed = flags.program.program();
     if flags.root.is_own() {
@@ -42,7 +42,9 @@ pub fn choose(flags: &RunFlags) -> Result<Choice, Failure> {
         return Ok(Choice::Program);
     }
     Ok(match typed.parse::<Name>() {
-        Ok(name) if of_user()?.find(&name)?.is_some() => Choice::Image(Reference::Stored(name)),
+        Ok(name) if name.as_str() == typed || of_user()?.find(&name)?.is_some() => {
+            Choice::Image(Reference::Stored(name))
+        }
         _ => Choice::Program,
     })
 }

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 pub enum PackError {
     /// Nothing of that name on the search path.
-    #[error("{name} is not found: give its path, or install it on this host.")]
+    #[error(
+        "{name} is neither a program of this host nor an image that `sietch images` lists: install or pull it, or give its path."
+    )]
     ProgramNotFound {
         /// The name as typed.
         name: String,

@@ -183,10 +183,7 @@ mod tests {
         let error = find("./no-such-program")
             .expect_err("not there")
             .to_string();
-        assert_eq!(
-            error,
-            "./no-such-program is not found: give its path, or install it on this host."
-        );
+        assert!(error.starts_with("./no-such-program is neither"), "{error}");
     }
 
     #[test]

@@ -32,7 +32,7 @@ struct Held {
     volume: Volume,
     access: Access,
     summary: Summary,
-    _lock: Lock,
+    lock: Lock,
 }
 
 /// The disk that is the root.
@@ -86,6 +86,18 @@ pub(crate) fn named(mount: &Mount) -> Option<&VolumeName> {
 }
 
 impl Attached {
+    /// Programs that we start from now on hold the volumes, too: QEMU, and no other one, which may live longer.
+    pub fn inherit(&self) -> Result<(), Failure> {
+        let mut held = self.held.iter();
+        held.try_for_each(|held| held.lock.inherit(&held.volume))
+    }
+
+    /// Programs that we start from now on do not.
+    pub fn withhold(&self) -> Result<(), Failure> {
+        let mut held = self.held.iter();
+        held.try_for_each(|held| held.lock.withhold(&held.volume))
+    }
+
     /// Takes the volume, once for all places where it appears.
     fn take(&mut self, store: &Store, name: &VolumeName, flags: &RunFlags) -> Result<(), Failure> {
         if self.place_of(name).is_some() {
@@ -140,7 +152,6 @@ impl Attached {
 
     fn hold(&mut self, store: &Store, volume: Volume, access: Access) -> Result<(), Failure> {
         let (lock, summary) = hold(&volume, access)?;
-        lock.inherit(&volume)?;
         if access == Access::Write {
             self.note_room(store, &volume, &summary);
         }
@@ -148,7 +159,7 @@ impl Attached {
             volume,
             access,
             summary,
-            _lock: lock,
+            lock,
         });
         Ok(())
     }

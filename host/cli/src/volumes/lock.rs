@@ -15,6 +15,8 @@ use crate::failure::Failure;
 
 /// How often a lock is tried before it is somebody else's.
 const TRIES: u32 = 10;
+/// The same where no machine has it: the command of one that has just ended may not have.
+const TRIES_WITHOUT_MACHINE: u32 = 500;
 const BETWEEN_TRIES: Duration = Duration::from_millis(20);
 
 /// What a holder does with the volume.
@@ -47,7 +49,7 @@ impl Lock {
                 ErrorKind::NotFound => no_such(),
                 _ => Failure::file(path)(error),
             })?;
-        match patiently(&file, access) {
+        match patiently(&file, access, volume) {
             Ok(()) if is_still(&file, path) => Ok(Self(file)),
             Ok(()) => Err(no_such()),
             Err(Errno::WOULDBLOCK) => Err(volume.in_use()),
@@ -73,16 +75,27 @@ impl Lock {
 
     /// Programs that we start from now on hold it, too.
     pub(super) fn inherit(&self, volume: &Volume) -> Result<(), Failure> {
-        fcntl_setfd(&self.0, FdFlags::empty())
-            .map_err(|error| Failure::file(volume.path())(error.into()))
+        self.set(FdFlags::empty(), volume)
+    }
+
+    /// Programs that we start from now on do not.
+    pub(super) fn withhold(&self, volume: &Volume) -> Result<(), Failure> {
+        self.set(FdFlags::CLOEXEC, volume)
+    }
+
+    fn set(&self, flags: FdFlags, volume: &Volume) -> Result<(), Failure> {
+        fcntl_setfd(&self.0, flags).map_err(|error| Failure::file(volume.path())(error.into()))
     }
 }
 
 /// Waits a little: who only looks whether a volume is used holds it for a moment.
-fn patiently(file: &File, access: Access) -> Result<(), Errno> {
-    for _ in 1..TRIES {
+fn patiently(file: &File, access: Access, volume: &Volume) -> Result<(), Errno> {
+    let has_machine = || matches!(volume.in_use(), Failure::VolumeInUse { .. });
+    for tried in 1..TRIES_WITHOUT_MACHINE {
         match try_lock(file, access) {
-            Err(Errno::WOULDBLOCK) => thread::sleep(BETWEEN_TRIES),
+            Err(Errno::WOULDBLOCK) if tried < TRIES || !has_machine() => {
+                thread::sleep(BETWEEN_TRIES);
+            }
             tried => return tried,
         }
     }

@@ -77,6 +77,15 @@ impl Use {
 
     /// Programs that are started from now on keep it, too.
     pub(super) fn inherit(&self, path: &Path) -> Result<()> {
-        fcntl_setfd(&self.0, FdFlags::empty()).map_err(|error| Error::file(path)(error.into()))
+        self.set(FdFlags::empty(), path)
+    }
+
+    /// Programs that are started from now on do not.
+    pub(super) fn withhold(&self, path: &Path) -> Result<()> {
+        self.set(FdFlags::CLOEXEC, path)
+    }
+
+    fn set(&self, flags: FdFlags, path: &Path) -> Result<()> {
+        fcntl_setfd(&self.0, flags).map_err(|error| Error::file(path)(error.into()))
     }
 }

@@ -266,6 +266,11 @@ impl Root {
         self.held.inherit(&self.path)
     }
 
+    /// Programs that are started from now on do not.
+    pub fn withhold(&self) -> Result<()> {
+        self.held.withhold(&self.path)
+    }
+
     /// User and group of what the image has at `path`; root's if that is nothing.
     pub fn owner(&self, path: &str) -> Result<(u32, u32)> {
         Ok(root::owner(&self.path, path)?.unwrap_or((0, 0)))
@@ -283,7 +288,9 @@ impl Root {
 fn no_such(reference: &Reference) -> Error {
     Error::NoSuchImage {
         name: reference.to_string(),
-        way_out: "`sietch images` lists those there are, and `sietch pull` brings one".into(),
+        way_out:
+            "`sietch images` lists those there are, and `sietch pull docker://HOST/NAME` brings one"
+                .into(),
     }
 }
 
