@@ -1,27 +1,29 @@
 //! `sietch compose`: starts, ends and shows the machines of a compose file, each by a command that a user could type.
 
+mod interrupt;
+mod logs;
+
 use std::env;
 use std::ffi::OsStr;
-use std::fs::File;
-use std::io::{self, Read, Take};
+use std::io;
+use std::iter;
 use std::os::unix::process::CommandExt;
+use std::panic;
 use std::process::{Command, Output, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
-
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::compose::Project;
 use crate::compose::file::{self, OwnNetwork};
 use crate::compose::service::{Condition, Service};
 use crate::failure::Failure;
-use crate::flags::{ComposeCommand, ComposeFlags, NetworkCreateFlags};
+use crate::flags::{ComposeCommand, ComposeFlags, NetworkCreateFlags, RunFlags};
 use crate::health::Health;
-use crate::log::{Lines, PIECE_BYTES};
 use crate::networks::Store;
+use crate::oci::Container;
 use crate::state::{self, Folder, Settings};
+use interrupt::Interrupt;
 
 const POLL: Duration = Duration::from_millis(100);
 /// How long a network's last machine may take to leave it.
@@ -39,43 +41,77 @@ pub fn compose(flags: &ComposeFlags) -> Result<u8, Failure> {
         ComposeCommand::Down { volumes } => down(&project, volumes),
         ComposeCommand::Ps => Ok(ps(&project)),
         ComposeCommand::Logs { follow } => {
-            show(&project, follow, &AtomicBool::new(false));
+            logs::show(&project, follow);
             Ok(0)
         }
     }
 }
 
 fn up(project: &Project, detach: bool) -> Result<u8, Failure> {
-    let is_interrupted = Arc::new(AtomicBool::new(false));
-    if !detach {
-        for signal in [SIGINT, SIGTERM] {
-            let noted = signal_hook::flag::register(signal, Arc::clone(&is_interrupted));
-            noted.map_err(Failure::Lost)?;
-        }
-    }
+    fetch_all(project)?;
+    let interrupt = match detach {
+        true => Interrupt::default(),
+        false => Interrupt::of(project)?,
+    };
     let store = Store::of_user()?;
     for network in &project.networks {
         make(&store, network)?;
     }
-    let started = start_all(project, &is_interrupted);
+    let started = start_all(project, &interrupt);
     if detach {
         return started.map(|()| 0);
     }
-    if started.is_ok() {
-        show(project, true, &is_interrupted);
-    }
-    started.and(stop_all(project)).map(|()| 0)
+    let ended = match started {
+        Ok(()) => attend(project, &interrupt),
+        Err(_) => stop_all(project),
+    };
+    started.and(ended).map(|()| 0)
 }
 
-fn start_all(project: &Project, is_interrupted: &AtomicBool) -> Result<(), Failure> {
+/// Brings images before anything starts, as that may take long: whoever loses patience leaves nothing half done.
+fn fetch_all(project: &Project) -> Result<(), Failure> {
+    env::set_current_dir(&project.folder).map_err(Failure::file(&project.folder))?;
     for service in &project.services {
-        wait_for_others(project, service, is_interrupted)?;
-        if is_interrupted.load(Ordering::Relaxed) {
+        if runs_as_described(service) {
+            continue;
+        }
+        let line = iter::once("sietch").chain(service.arguments.iter().map(String::as_str));
+        // It is a line of `run`, or the file would have been refused.
+        if let Ok(flags) = RunFlags::of_line(line) {
+            Container::of(&flags)?;
+        }
+    }
+    Ok(())
+}
+
+fn start_all(project: &Project, interrupt: &Interrupt) -> Result<(), Failure> {
+    for service in &project.services {
+        wait_for_others(project, service, interrupt)?;
+        if interrupt.is_there() {
             break;
         }
         start(project, service)?;
     }
     Ok(())
+}
+
+/// Shows what machines write until all have ended: by themselves, or as an interrupt asks them to.
+fn attend(project: &Project, interrupt: &Interrupt) -> Result<(), Failure> {
+    let is_over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let ender = scope.spawn(|| {
+            while !interrupt.is_there() && !is_over.load(Ordering::Relaxed) {
+                thread::sleep(POLL);
+            }
+            stop_all(project)
+        });
+        logs::show(project, true);
+        // If nobody reads any more, they end too.
+        is_over.store(true, Ordering::Relaxed);
+        ender
+            .join()
+            .unwrap_or_else(|panicked| panic::resume_unwind(panicked))
+    })
 }
 
 fn make(store: &Store, network: &OwnNetwork) -> Result<(), Failure> {
@@ -95,28 +131,33 @@ fn make(store: &Store, network: &OwnNetwork) -> Result<(), Failure> {
 /// Starts a service that does not run as the file says.
 fn start(project: &Project, service: &Service) -> Result<(), Failure> {
     let machine = &service.machine;
-    if let Some(settings) = Folder::of(machine).settings().filter(Settings::is_served) {
-        if settings.arguments == service.arguments {
-            return Ok(());
-        }
-        stop(service)?;
+    if runs_as_described(service) {
+        return Ok(());
     }
+    stop(service)?;
     eprintln!("sietch: {machine} starts.");
     let mut command = sietch(&service.arguments)?;
     succeed(command.current_dir(&project.folder)).map(drop)
+}
+
+/// Whether its machine runs, by the line that the file makes.
+fn runs_as_described(service: &Service) -> bool {
+    let settings = Folder::of(&service.machine).settings();
+    let served = settings.filter(Settings::is_served);
+    served.is_some_and(|settings| settings.arguments == service.arguments)
 }
 
 /// Waits until those that `service` depends on are as it wants them.
 fn wait_for_others(
     project: &Project,
     service: &Service,
-    is_interrupted: &AtomicBool,
+    interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     for (name, condition) in &service.depends_on {
         let other = project.services.iter().find(|own| own.name == *name);
         let Some(other) = other else { continue };
         let is_so = loop {
-            if is_interrupted.load(Ordering::Relaxed) {
+            if interrupt.is_there() {
                 return Ok(());
             }
             match state_of(other, *condition)? {
@@ -238,102 +279,32 @@ fn stop(service: &Service) -> Result<(), Failure> {
     }
 }
 
+/// That it runs, and whether it is well if somebody asks.
+fn up_as(service: &Service) -> String {
+    match Health::read(Folder::of(&service.machine).path()) {
+        Some(health) => format!("Up ({})", health.status),
+        None => "Up".into(),
+    }
+}
+
 fn ps(project: &Project) -> u8 {
-    println!("{:<16} {:<24} {:<14} PORTS", "SERVICE", "NAME", "STATUS");
+    println!("{:<16} {:<24} {:<16} PORTS", "SERVICE", "NAME", "STATUS");
     for service in &project.services {
         let settings = Folder::of(&service.machine).settings();
         let status = match &settings {
             None => "-".to_string(),
-            Some(settings) if settings.is_served() => "Up".into(),
+            Some(settings) if settings.is_served() => up_as(service),
             Some(settings) => format!("Exited ({})", settings.status()),
         };
         let ports = settings.map(|settings| settings.ports.join(", "));
         let (name, machine) = (&service.name, &service.machine);
         let row = format!(
-            "{name:<16} {machine:<24} {status:<14} {}",
+            "{name:<16} {machine:<24} {status:<16} {}",
             ports.unwrap_or_default()
         );
         println!("{}", row.trim_end());
     }
     0
-}
-
-/// A service's log, as far as it was shown.
-struct Log<'a> {
-    service: &'a Service,
-    file: Option<Take<File>>,
-    lines: Lines,
-}
-
-/// Shows what services wrote, each line with its service; with `follow` until all have ended or `is_interrupted`.
-fn show(project: &Project, follow: bool, is_interrupted: &AtomicBool) {
-    let services = project.services.iter();
-    let mut logs: Vec<Log> = services.map(|service| Log::open(service, follow)).collect();
-    let names = project.services.iter().map(|own| own.name.len());
-    let width = names.max().unwrap_or(0);
-    let is_over = || is_interrupted.load(Ordering::Relaxed);
-    loop {
-        // Looked at before the logs, so that last words are shown too.
-        let is_served = |service: &Service| {
-            let settings = Folder::of(&service.machine).settings();
-            settings.is_some_and(|settings| settings.is_served())
-        };
-        let goes_on = follow && project.services.iter().any(is_served);
-        // A piece of each in turn: one that is written fast keeps none of the others waiting.
-        while show_pieces(&mut logs, width) && !is_over() {}
-        if !goes_on || is_over() {
-            return logs.iter_mut().for_each(|log| log.end(width));
-        }
-        thread::sleep(POLL);
-    }
-}
-
-/// Whether there was any.
-fn show_pieces(logs: &mut [Log], width: usize) -> bool {
-    let shown = logs.iter_mut().map(|log| log.show_piece(width));
-    shown.fold(false, |any, is_shown| any | is_shown)
-}
-
-impl<'a> Log<'a> {
-    /// Of what there is now only, unless it is followed.
-    fn open(service: &'a Service, follow: bool) -> Self {
-        let file = File::open(Folder::of(&service.machine).console_log()).ok();
-        let len = |file: &File| file.metadata().map_or(0, |known| known.len());
-        Self {
-            service,
-            file: file.map(|file| {
-                let len = if follow { u64::MAX } else { len(&file) };
-                file.take(len)
-            }),
-            lines: Lines::default(),
-        }
-    }
-
-    /// Shows what is new, [`PIECE_BYTES`] at the most; whether there was something.
-    fn show_piece(&mut self, width: usize) -> bool {
-        let Some(file) = &mut self.file else {
-            return false;
-        };
-        let mut piece = vec![0; PIECE_BYTES];
-        let len = file.read(&mut piece).unwrap_or(0);
-        let name = &self.service.name;
-        self.lines
-            .add(&piece[..len], |line| print(name, line, width));
-        len > 0
-    }
-
-    fn end(&mut self, width: usize) {
-        let name = &self.service.name;
-        self.lines.end(|line| print(name, line, width));
-    }
-}
-
-fn print(service: &str, line: &[u8], width: usize) {
-    let text = String::from_utf8_lossy(line);
-    println!(
-        "{service:<width$} | {}",
-        text.trim_end_matches(['\n', '\r'])
-    );
 }
 
 /// This command again, with these arguments. Ctrl-C at our terminal is for us: we end what it began.
