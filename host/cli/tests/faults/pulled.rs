@@ -69,7 +69,12 @@ fn an_image_comes_wherever_a_connection_is_cut_once() {
 #[ignore = "each byte of each answer takes minutes"]
 fn an_image_comes_at_whatever_byte_a_connection_is_cut_once() {
     for answer in answers() {
-        for at in 0..answer.bytes().len() {
+        // Of a layer, which has no structure on its way, each 16th is enough.
+        let (head, step) = (
+            answer.head.len(),
+            if answer.kind == "layer" { 16 } else { 1 },
+        );
+        for at in (0..head).chain((head..answer.bytes().len()).step_by(step)) {
             comes_though_cut(answer.kind, at, at % 2 == 0);
         }
     }
