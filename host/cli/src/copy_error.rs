@@ -31,6 +31,11 @@ pub enum CopyError {
     /// The target's folder is not there.
     #[error("There is no folder {0} to copy into: make it first, or leave a slash at its end out.")]
     NoFolder(String),
+    /// `-a` by one who may not give files away.
+    #[error(
+        "{0} cannot be given to its owner, which only root may do on this host: leave out -a, or copy as root."
+    )]
+    NotRoot(String),
     /// The request is too long.
     #[error("The path is too long.")]
     TooLong,

@@ -268,7 +268,7 @@ fn cut(setup: &Setup) -> Result<(), String> {
     fs::write(&large, vec![1; 80 << 20]).map_err(|error| error.to_string())?;
     ask(name, "mkdir /d; ln -s / /d/out")?;
     cp(&[text(&small), &there("/d/file")])?;
-    refused(&[text(&large), &there("/d/file")], "did not take")?;
+    refused(&[text(&large), &there("/d/file")], "no room for it")?;
     refused(&[text(&small), &there("/missing/")], "no folder")?;
     refused(&[text(&small), &there("/proc/new")], "did not take")?;
     refused(

@@ -183,6 +183,15 @@ fn read_all(name: &str, task: Task, paths: &[&[u8]]) -> Result<Vec<Option<Found>
     }
 }
 
+/// What has the name `name` in the tree at `path`, for people.
+fn shown(path: &[u8], name: &[u8]) -> String {
+    let slash: &[u8] = match name.is_empty() || path.ends_with(b"/") {
+        true => b"",
+        false => b"/",
+    };
+    String::from_utf8_lossy(&[path, slash, name].concat()).into_owned()
+}
+
 /// Ends a call when somebody interrupts; whether somebody has.
 fn heed(call: &Call) -> io::Result<Arc<AtomicBool>> {
     let is_interrupted = Arc::new(AtomicBool::new(false));
@@ -234,7 +243,7 @@ pub(super) fn send(
         let Ok(record) = reader.record() else {
             return Err(is_cut(reader.get_ref().get_ref().ending()));
         };
-        let shown = || String::from_utf8_lossy(&[path, b"/", &record.name].concat()).into_owned();
+        let shown = || shown(path, &record.name);
         match record.header.kind {
             Kind::End => {
                 let bytes = progress.done();
@@ -324,12 +333,13 @@ pub(super) fn receive(
             .unwrap_or_else(|_| Err(cut(name, Ending::Lost))),
         (Ok(record), _) if record.header.kind == Kind::Trouble => {
             // What this side failed with comes first: a stream that is cut is its consequence.
-            if let Ok(Err(failure)) = given.try_recv() {
-                return Err(failure);
+            match given.try_recv() {
+                Ok(Err(failure)) if !matches!(failure, Failure::Lost(_)) => return Err(failure),
+                _ => {}
             }
             Err(CopyError::NotTaken {
                 machine: name.into(),
-                name: String::from_utf8_lossy(&[folder, b"/", &record.name].concat()).into_owned(),
+                name: shown(folder, &record.name),
                 trouble: Trouble::of_code(record.header.mode),
             }
             .into())

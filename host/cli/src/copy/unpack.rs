@@ -72,7 +72,7 @@ impl Unpack {
             };
         };
         let path = self.folder.join(OsStr::from_bytes(&name));
-        let failed = |error: Errno| Failure::file(&path)(error.into());
+        let failed = |error: Errno| self.failed(&path, error);
         match record.header.kind {
             Kind::Folder => {
                 match mkdirat(&parent, own.as_slice(), Mode::from_raw_mode(DRAFT_FOLDER)) {
@@ -93,13 +93,23 @@ impl Unpack {
     pub(super) fn finish(mut self) -> Result<(), Failure> {
         while let Some((name, header)) = self.folders.pop() {
             let path = self.folder.join(OsStr::from_bytes(&name));
-            let failed = |error: Errno| Failure::file(&path)(error.into());
+            let failed = |error: Errno| self.failed(&path, error);
             if let Some((parent, own)) = self.parent_of(&name)? {
                 let folder = open_folder(&parent, &own).map_err(failed)?;
                 self.adorn(&folder, &header, 0o1777).map_err(failed)?;
             }
         }
         Ok(())
+    }
+
+    /// Why a file of this host is not what it is to be.
+    fn failed(&self, path: &Path, error: Errno) -> Failure {
+        match error {
+            Errno::PERM if self.keeps_owners => {
+                CopyError::NotRoot(path.display().to_string()).into()
+            }
+            error => Failure::file(path)(error.into()),
+        }
     }
 
     /// The name below the folder of what the tree has under `name`.
@@ -137,7 +147,7 @@ impl Unpack {
         header: &Header,
         chunks: &mut dyn Chunks,
     ) -> Result<(), Failure> {
-        let failed = |error: Errno| Failure::file(path)(error.into());
+        let failed = |error: Errno| self.failed(path, error);
         let how = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         // One of a process of that number that was killed.
         let _ = unlinkat(parent, &self.draft, AtFlags::empty());
