@@ -197,6 +197,13 @@ impl ProgramFlags {
         self.command.first().map_or("", String::as_str)
     }
 
+    /// The same with another program, and no arguments.
+    #[must_use]
+    pub fn with_program(mut self, program: &str) -> Self {
+        self.command = vec![program.into()];
+        self
+    }
+
     /// The program's arguments.
     pub fn arguments(&self) -> &[String] {
         self.command.get(1..).unwrap_or(&[])
@@ -437,6 +444,9 @@ pub struct BuildFlags {
     /// Make a container image of the store instead
     #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]
     pub tag: Option<String>,
+    /// The program by a flag, for one without arguments
+    #[arg(long, value_name = "PROGRAM", conflicts_with = "command")]
+    pub from: Option<String>,
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,
@@ -455,6 +465,10 @@ pub enum ImageFormat {
 }
 
 /// `sietch man`.
+    /// The same as a file of QEMU's format, without what is zero
+    Qcow2,
+    /// The same as a VHD of fixed size, as Azure takes it
+    Vhd,
 #[derive(Debug, Args)]
 pub struct ManualFlags {
     /// The folder for all pages, such as /usr/local/share/man/man1

@@ -29,6 +29,12 @@ pub const TESTS: &[Test] = &[
         "a raw disk boots by UEFI, restarts, and powers off",
         |setup| restarts_and_powers_off(setup, "raw", Firmware::Uefi, DISK),
     ),
+    ("a qcow2 disk boots by BIOS", |setup| {
+        powers_off(boot(setup, &image("qcow2")?, Firmware::Bios, QCOW2)?)
+    }),
+    ("a VHD of fixed size boots by BIOS", |setup| {
+        powers_off(boot(setup, &image("vhd")?, Firmware::Bios, VHD)?)
+    }),
     ("a PC that halts stays on and does nothing", halts),
 ];
 
@@ -36,8 +42,11 @@ const PROGRAM: &str = "tests/harness/ends.c";
 const UP: &str = "the machine is up";
 /// Debian's OVMF, code and variables in one.
 const OVMF: &str = "/usr/share/ovmf/OVMF.fd";
-const CD: &str = "media=cdrom";
-const DISK: &str = "media=disk";
+const CD: &str = "format=raw,media=cdrom";
+const DISK: &str = "format=raw,media=disk";
+/// QEMU's names of the formats that clouds want.
+const QCOW2: &str = "format=qcow2,media=disk";
+const VHD: &str = "format=vpc,media=disk";
 /// For a power-off.
 const END_PATIENCE: Duration = Duration::from_secs(30);
 /// How long a machine that halted is looked at.
@@ -59,6 +68,10 @@ fn restarts_and_powers_off(
     let mut pc = boot(setup, &image(format)?, firmware, medium)?;
     pc.type_text("restart\n")?;
     expect_up(&pc, 2)?;
+    powers_off(pc)
+}
+
+fn powers_off(mut pc: Guest) -> Result<(), String> {
     pc.type_text("power off\n")?;
     match pc.wait(END_PATIENCE)?.status {
         0 => Ok(()),
@@ -112,7 +125,7 @@ fn boot(setup: &Setup, image: &Path, firmware: Firmware, medium: &str) -> Result
     qemu.args([
         "-smp", cpus, "-m", "512", "-display", "none", "-serial", "stdio",
     ]);
-    let drive = format!("file={},format=raw,{medium}", image.display());
+    let drive = format!("file={},{medium}", image.display());
     qemu.args(["-drive", &drive]);
     if firmware == Firmware::Uefi {
         qemu.args(["-bios", OVMF]);

@@ -1,4 +1,4 @@
-//! Images that a PC boots by itself: an ISO for drives that read CDs, and a raw disk.
+//! Images that a PC boots by itself: an ISO for drives that read CDs, and a disk, raw or in a cloud's format.
 //!
 //! The problem: firmware loads neither PVH kernels nor archives. BIOS reads 512 bytes of a
 //! disk, UEFI a program from a FAT file system, and somebody must find the kernel from there.
@@ -7,15 +7,17 @@
 //! header; so there is no loader of ours. Its parts and the file systems are made by
 //! Debian's tools as they are, without root and without mounts ([`tools`]). Of our own are
 //! the menu ([`menu`]), a kernel without its symbols ([`kernel`]), and where the parts lie on a
-//! raw disk ([`raw`]).
+//! raw disk ([`raw`]). Clouds want the raw disk in a file of their own: [`qcow2`], [`vhd`].
 //!
 //! Not here: what goes into the archive (`pack`).
 
 mod iso;
 mod kernel;
 mod menu;
+mod qcow2;
 mod raw;
 pub mod tools;
+mod vhd;
 
 use std::fs;
 use std::io;
@@ -48,6 +50,24 @@ pub fn write_raw(parts: &Parts<'_>, output: &Path) -> Result<(), Failure> {
     tools::check()?;
     raw::write(&Files::stage(parts, output)?, output)
 }
+
+/// Writes that disk in QEMU's format, for OpenStack and others.
+pub fn write_qcow2(parts: &Parts<'_>, output: &Path) -> Result<(), Failure> {
+    tools::check()?;
+    let files = Files::stage(parts, output)?;
+    let disk = files.path(DISK);
+    raw::write(&files, &disk)?;
+    qcow2::write(&disk, output).map_err(Failure::file(output))
+}
+
+/// Writes that disk as a VHD of fixed size, for Azure and Hyper-V.
+pub fn write_vhd(parts: &Parts<'_>, output: &Path) -> Result<(), Failure> {
+    write_raw(parts, output)?;
+    vhd::add_footer(output).map_err(Failure::file(output))
+}
+
+/// A disk that is written in another format.
+const DISK: &str = "disk.img";
 
 /// The image's files in a folder of their own, which goes when this is dropped.
 struct Files {

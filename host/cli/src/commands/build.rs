@@ -8,21 +8,25 @@ use qemu::Net;
 
 use crate::bootable::{self, Parts};
 use crate::failure::Failure;
-use crate::flags::{BuildFlags, ImageFormat, Ip};
+use crate::flags::{BuildFlags, ImageFormat, Ip, ProgramFlags};
 use crate::kernel_file;
 use crate::machine_plan::{GuestConfig, Plan, image_path};
 use crate::oci;
 
 /// Runs the command.
 pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
+    let program = match &flags.from {
+        Some(program) => flags.program.clone().with_program(program),
+        None => flags.program.clone(),
+    };
     let Some(output) = &flags.output else {
         let name: Name = flags.tag.as_deref().unwrap_or_default().parse()?;
-        let image = oci::build(&name, &flags.program)?;
+        let image = oci::build(&name, &program)?;
         println!("{name} {}", image.id);
         return Ok(0);
     };
     let kernel = kernel_file::find()?;
-    let plan = plan(flags)?;
+    let plan = plan(flags.format, program)?;
     plan.hints
         .iter()
         .for_each(|hint| eprintln!("sietch: {hint}"));
@@ -34,11 +38,10 @@ pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
 }
 
 /// A PC asks its network for an address; a monitor's network is mostly QEMU's.
-fn plan(flags: &BuildFlags) -> Result<Plan, Failure> {
-    let mut program = flags.program.clone();
-    let net = match flags.format {
+fn plan(format: ImageFormat, mut program: ProgramFlags) -> Result<Plan, Failure> {
+    let net = match format {
         ImageFormat::Folder => Net::User,
-        ImageFormat::Iso | ImageFormat::Raw => {
+        ImageFormat::Iso | ImageFormat::Raw | ImageFormat::Qcow2 | ImageFormat::Vhd => {
             program.ip.get_or_insert(Ip::Automatic);
             Net::None
         }
@@ -83,7 +86,9 @@ fn write_image(
     };
     match format {
         ImageFormat::Iso => bootable::write_iso(&parts, output)?,
-        _ => bootable::write_raw(&parts, output)?,
+        ImageFormat::Qcow2 => bootable::write_qcow2(&parts, output)?,
+        ImageFormat::Vhd => bootable::write_vhd(&parts, output)?,
+        ImageFormat::Raw | ImageFormat::Folder => bootable::write_raw(&parts, output)?,
     }
     println!(
         "{} boots by BIOS and UEFI; the program's input and output are at the first serial port.",
