@@ -529,6 +529,16 @@ pub enum Failure {
         /// The packages that are missing.
         packages: String,
     },
+    /// Another monitor cannot have such a machine.
+    #[error("{vmm} has no {what}: {way}.")]
+    VmmLacks {
+        /// The monitor.
+        vmm: &'static str,
+        /// What it has not.
+        what: &'static str,
+        /// The way out.
+        way: &'static str,
+    },
     /// A tool that makes boot images fails.
     #[error("{name} failed: {said}.")]
     ImageTool {

@@ -39,7 +39,7 @@ pub use disk::DiskFlag;
 pub use environment::EnvironmentFlags;
 pub use exec::{AttachFlags, CpFlags, ExecFlags, KillFlags};
 pub use habits::HabitFlags;
-pub use hardware::{AccelFlag, BoardFlag, BypassFlag, Memory, NicFlag};
+pub use hardware::{AccelFlag, BoardFlag, BypassFlag, Memory, NicFlag, VmmFlag};
 pub use health::{HealthFlags, OnUnhealthy, Span};
 pub use ip::Ip;
 pub use life::{CpuList, LifeFlags, RestartPolicy};
@@ -355,9 +355,12 @@ pub struct RunFlags {
     /// Memory of each CPU for samples that nobody has read yet
     #[arg(long, value_name = "KIB", default_value_t = 1024)]
     pub profile_ring: u32,
-    /// Print a command line that starts the machine with QEMU alone, and do not start it
+    /// Write the image and print a command line that starts the machine without this command; do not start it
     #[arg(long)]
     pub dry_run: bool,
+    /// With --dry-run: the line is for this virtual machine monitor
+    #[arg(long, value_enum, default_value_t, requires = "dry_run")]
+    pub vmm: VmmFlag,
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,
@@ -441,12 +444,12 @@ pub struct BuildFlags {
         required_unless_present = "tag"
     )]
     pub output: Option<PathBuf>,
-    /// Make a container image of the store instead
-    #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]
-    pub tag: Option<String>,
     /// The program by a flag, for one without arguments
     #[arg(long, value_name = "PROGRAM", conflicts_with = "command")]
     pub from: Option<String>,
+    /// Make a container image of the store instead
+    #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]
+    pub tag: Option<String>,
     /// The program.
     #[command(flatten)]
     pub program: ProgramFlags,
@@ -462,13 +465,13 @@ pub enum ImageFormat {
     Iso,
     /// A disk that boots by BIOS and UEFI
     Raw,
-}
-
-/// `sietch man`.
     /// The same as a file of QEMU's format, without what is zero
     Qcow2,
     /// The same as a VHD of fixed size, as Azure takes it
     Vhd,
+}
+
+/// `sietch man`.
 #[derive(Debug, Args)]
 pub struct ManualFlags {
     /// The folder for all pages, such as /usr/local/share/man/man1

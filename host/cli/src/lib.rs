@@ -49,3 +49,4 @@ pub mod terminal;
 mod turn;
 mod updates;
 pub mod volumes;
+mod vmm;

@@ -5,6 +5,7 @@ pub mod build;
 pub mod compose;
 pub mod cp;
 pub mod doctor;
+mod dry_run;
 pub mod events;
 pub mod exec;
 pub mod images;
@@ -30,3 +31,5 @@ pub mod version;
 pub mod volume;
 pub mod wait;
 pub mod wakeups;
+
+pub(crate) use dry_run::{shell_line, shell_quoted};

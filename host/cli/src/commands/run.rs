@@ -11,9 +11,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use qemu::report::Ending;
-use qemu::{Accel, Acceleration, Forwarder, Machine, Net, Protocol, Qemu};
+use qemu::{Accel, Acceleration, Machine, Net, Protocol, Qemu};
 
-use super::{background, life, rm};
+use super::{background, dry_run, life, rm};
 use crate::events;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, Mount, NetFlag, OnUnhealthy, Publish, RestartPolicy, RunFlags};
@@ -85,12 +85,15 @@ fn run_once(flags: &RunFlags) -> Result<u8, Failure> {
     let flags = &with_others_volumes(flags)?;
     let qemu = Qemu::find()?;
     let around = GuestConfig {
-        console: console(flags, detached.is_some())?,
+        console: match flags.dry_run {
+            true => dry_run::CONSOLE,
+            false => console(flags, detached.is_some())?,
+        },
         ..GuestConfig::of(flags)?
     };
     let plan = Plan::new(&flags.program, &around)?;
     if flags.dry_run {
-        return dry_run(flags, plan, &around, &qemu);
+        return dry_run::print(flags, plan, &around, &qemu);
     }
     match flags.publish_all {
         true => serve(&publish_all(flags, &around)?, &qemu, &around, plan),
@@ -398,7 +401,7 @@ fn remove_image(name: &str) {
 }
 
 /// The volumes that the machine has from now on, of which its kernel is told.
-fn attach(flags: &RunFlags, plan: &mut Plan) -> Result<Attached, Failure> {
+pub(super) fn attach(flags: &RunFlags, plan: &mut Plan) -> Result<Attached, Failure> {
     let attached = volumes::attach(flags)?;
     plan.command_line = attached.told_to_kernel(mem::take(&mut plan.command_line));
     for note in &attached.notes {
@@ -433,34 +436,6 @@ fn recorder(flags: &RunFlags, name: &str, machine: &Machine) -> Option<Recorder>
         format: Format::of_name(&path),
         path,
     }))
-}
-
-/// The line works by itself: QEMU's own network leads the ports, without a passt beside it.
-fn dry_run(
-    flags: &RunFlags,
-    mut plan: Plan,
-    around: &GuestConfig,
-    qemu: &Qemu,
-) -> Result<u8, Failure> {
-    let volumes = attach(flags, &mut plan)?;
-    let name = flags.name.as_deref().unwrap_or(&plan.name);
-    let mut machine = machine_plan::machine(flags, &plan, Folder::of(name).path())?;
-    volumes.add_to(&mut machine);
-    around.add_to(&mut machine);
-    machine.forwarder = Forwarder::Qemu;
-    let args = machine.qemu_args(Acceleration::choose(machine.accel)?);
-    let quoted: Vec<String> = args.iter().map(|arg| shell_quoted(arg)).collect();
-    println!("{} {}", qemu.path.display(), quoted.join(" "));
-    Ok(0)
-}
-
-/// Quotes an argument for a POSIX shell if it needs it.
-fn shell_quoted(argument: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./,:=+%@".contains(c);
-    if !argument.is_empty() && argument.chars().all(is_plain) {
-        return argument.to_string();
-    }
-    format!("'{}'", argument.replace('\'', r"'\''"))
 }
 
 fn check_ports(flags: &RunFlags) -> Result<(), Failure> {
@@ -595,16 +570,4 @@ fn detach(flags: &RunFlags) -> Result<u8, Failure> {
     background::start(&name, &folder, &arguments, Path::new("."))?;
     println!("{name}");
     Ok(0)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_shell_reads_back_what_was_quoted() {
-        assert_eq!(shell_quoted("a=b,c"), "a=b,c");
-        assert_eq!(shell_quoted("it's a b"), r"'it'\''s a b'");
-        assert_eq!(shell_quoted(""), "''");
-    }
 }

@@ -40,6 +40,29 @@ pub enum NicFlag {
     Igb,
 }
 
+/// `--vmm`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum VmmFlag {
+    /// QEMU, as without this flag
+    #[default]
+    Qemu,
+    /// Firecracker: its file and its line
+    Firecracker,
+    /// cloud-hypervisor
+    CloudHypervisor,
+}
+
+impl VmmFlag {
+    /// Its name for people.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Qemu => "QEMU",
+            Self::Firecracker => "Firecracker",
+            Self::CloudHypervisor => "cloud-hypervisor",
+        }
+    }
+}
+
 /// `--bypass`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum BypassFlag {
