@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::elf::{self, Needs};
 use super::ld_cache::LdCache;
-use super::{Image, PackError};
+use super::{Image, PackError, shell};
 
 /// Where glibc's loader looks last, in Debian's build and in others.
 const GLIBC_FOLDERS: [&str; 6] = [
@@ -72,6 +72,7 @@ impl<'a> Closure<'a> {
     pub fn add_needs(&mut self, path: &Path) -> Result<(), PackError> {
         let bytes = fs::read(path).map_err(PackError::unreadable(path))?;
         let needs = elf::needs(path, &bytes)?;
+        self.look_for_shell(path, &bytes, &needs);
         let Some(interpreter) = needs.interpreter.as_deref() else {
             return self.add_libraries(path, &needs, false, Strictness::BestEffort);
         };
@@ -112,9 +113,19 @@ impl<'a> Closure<'a> {
         self.image.add_same(path)?;
         let bytes = fs::read(path).map_err(PackError::unreadable(path))?;
         match elf::needs(path, &bytes) {
-            Ok(needs) => self.add_libraries(path, &needs, is_musl, strictness),
+            Ok(needs) => {
+                self.look_for_shell(path, &bytes, &needs);
+                self.add_libraries(path, &needs, is_musl, strictness)
+            }
             Err(_) if strictness == Strictness::BestEffort => Ok(()),
             Err(error) => Err(error),
+        }
+    }
+
+    /// Remembers that the file calls a shell.
+    fn look_for_shell(&mut self, path: &Path, bytes: &[u8], needs: &Needs) {
+        if shell::is_called(path, bytes, needs) {
+            self.image.note_shell_caller();
         }
     }
 

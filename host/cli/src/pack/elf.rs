@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use object::LittleEndian;
-use object::elf::{DT_NEEDED, DT_NULL, DT_RPATH, DT_RUNPATH, DT_STRTAB, FileHeader64, PT_LOAD};
+use object::elf::{
+    DT_NEEDED, DT_NULL, DT_RPATH, DT_RUNPATH, DT_STRSZ, DT_STRTAB, FileHeader64, PT_LOAD,
+};
 use object::read::elf::{Dyn, FileHeader, ProgramHeader};
 
 use super::PackError;
@@ -27,7 +29,12 @@ pub struct Needs {
     pub rpath: Vec<String>,
     /// `DT_RUNPATH`, split at colons.
     pub runpath: Vec<String>,
+    /// Whether it names a function of the C library that starts a shell: system(3) or popen(3).
+    pub names_shell_call: bool,
 }
+
+/// Functions that run `/bin/sh`.
+const SHELL_CALLS: [&[u8]; 2] = [b"system", b"popen"];
 
 /// Whether `bytes` begin like an ELF file.
 pub fn is_elf(bytes: &[u8]) -> bool {
@@ -90,12 +97,15 @@ fn read_dynamic(
         .iter()
         .map(|entry| (entry.d_tag(ENDIAN), entry.d_val(ENDIAN)))
         .take_while(|&(tag, _)| tag != u64::from(DT_NULL));
-    let strings = entries
-        .clone()
-        .find(|&(tag, _)| tag == u64::from(DT_STRTAB));
-    let Some(strings) = strings.and_then(|(_, address)| file_offset(segments, address)) else {
+    let value = |wanted: u32| {
+        let mut entries = entries.clone();
+        entries.find_map(|(tag, value)| (tag == u64::from(wanted)).then_some(value))
+    };
+    let Some(strings) = value(DT_STRTAB).and_then(|address| file_offset(segments, address)) else {
         return;
     };
+    let size = value(DT_STRSZ).unwrap_or(0);
+    needs.names_shell_call = range(bytes, strings, size).is_some_and(names_shell_call);
     let text = |offset: u64| {
         let start = usize::try_from(strings.checked_add(offset)?).ok()?;
         let name = bytes.get(start..)?.split(|&byte| byte == 0).next()?;
@@ -113,6 +123,17 @@ fn read_dynamic(
             _ => {}
         }
     }
+}
+
+fn range(bytes: &[u8], offset: u64, size: u64) -> Option<&[u8]> {
+    let bytes = bytes.get(usize::try_from(offset).ok()?..)?;
+    bytes.get(..usize::try_from(size).ok()?)
+}
+
+/// Whether a table of names has one of [`SHELL_CALLS`].
+fn names_shell_call(names: &[u8]) -> bool {
+    let mut names = names.split(|&byte| byte == 0);
+    names.any(|name| SHELL_CALLS.contains(&name))
 }
 
 /// Where in the file the byte with a virtual address lies.

@@ -23,6 +23,8 @@ const SYMLINK: u32 = 0o120_000;
 #[derive(Debug)]
 pub struct Image {
     nodes: BTreeMap<PathBuf, Node>,
+    /// Whether one of its programs or libraries calls a shell.
+    calls_shell: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +59,24 @@ impl Image {
         };
         Self {
             nodes: BTreeMap::from([(PathBuf::from("/"), root)]),
+            calls_shell: false,
         }
+    }
+
+    /// One of its files calls a shell.
+    pub fn note_shell_caller(&mut self) {
+        self.calls_shell = true;
+    }
+
+    /// Whether one does.
+    pub fn calls_shell(&self) -> bool {
+        self.calls_shell
+    }
+
+    /// Whether `path`, which leads through no link, is a folder.
+    pub fn has_folder(&self, path: &Path) -> bool {
+        let node = self.nodes.get(path);
+        node.is_some_and(|node| matches!(node.content, Content::Directory))
     }
 
     /// All paths, parents first.
@@ -187,7 +206,7 @@ impl Image {
     }
 
     /// Where `path` ends up when the links above it are followed.
-    fn place(&self, path: &Path) -> PathBuf {
+    pub fn place(&self, path: &Path) -> PathBuf {
         let path = normalised(path);
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
             return path;

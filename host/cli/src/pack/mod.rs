@@ -9,6 +9,9 @@
 //! What no header tells (Python's modules, nginx' configuration) stands in the table
 //! of `profiles`, or the user says it with `--add`.
 //!
+//! A program that runs commands by system(3) or popen(3), or names `/bin/sh`, has that shell, too (`shell`); one that
+//! does not has none.
+//!
 //! Invariant: an image never holds a path below a symbolic link; `image` resolves the
 //! links first.
 
@@ -21,6 +24,7 @@ pub mod ld_cache;
 pub mod profiles;
 pub mod program;
 pub mod run_file;
+mod shell;
 
 pub use error::PackError;
 pub use image::Image;

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::closure::Closure;
-use super::{Image, PackError, elf, profiles};
+use super::{Image, PackError, elf, profiles, shell};
 use crate::failure::Failure;
 use crate::flags::Addition;
 
@@ -40,6 +40,7 @@ impl Packed {
             .to_string_lossy()
             .into_owned();
         profiles::add(&mut image, &name)?;
+        shell::add_if_called(&mut image)?;
         Ok(Self { image, path, name })
     }
 
@@ -82,6 +83,7 @@ impl Packed {
                 .to_string_lossy()
                 .into_owned();
             profiles::add(&mut self.image, &name)?;
+            shell::add_if_called(&mut self.image)?;
         }
         self.image.add(host, guest)
     }
