@@ -7,10 +7,13 @@
 //! programs that come as container images; `bootable` makes images that a PC boots by itself; `networks` are
 //! what machines reach each other by; `state` keeps what
 //! `ps`, `logs` and `stop` need; `snapshots` are machines that others go on from.
+//! `absent` says after a failure which files the program lacked.
+//! `vmm` says how other monitors start a machine.
 //! The parts are a library so that tests and benchmarks pack in the same way.
 
 #![forbid(unsafe_code)]
 
+mod absent;
 mod agent;
 pub mod attach;
 pub mod bootable;
@@ -48,5 +51,5 @@ pub mod streams;
 pub mod terminal;
 mod turn;
 mod updates;
-pub mod volumes;
 mod vmm;
+pub mod volumes;

@@ -15,9 +15,12 @@
 //! sietch: frame 0xffffffff80001234
 //! sietch: missing syscall=NAME count=N prog=NAME
 //! sietch: missing option=NAME count=N prog=NAME
+//! sietch: absent path=/etc/apache2/apache2.conf
 //! ```
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 use crate::symbols::Symbols;
 use crate::{ORDERLY_EXIT, RESET_EXIT};
@@ -68,6 +71,8 @@ pub struct Report {
     /// Which devices the kernel did not start, which stood still, and which reached for memory
     /// of others: sentences.
     pub devices: Vec<String>,
+    /// Paths that a packed program which failed, or one that it ran, looked for in vain.
+    pub absent: Vec<PathBuf>,
 }
 
 /// The signal of a program that writes to a pipe which nobody reads.
@@ -112,11 +117,22 @@ impl Report {
                 .or_else(|| parse_stray(line))
         };
         let devices = said.iter().filter_map(of_device).collect();
+        let absent = said.iter().filter_map(|line| parse_absent(line)).collect();
         Self {
             ending,
             missing,
             starved,
             devices,
+            absent,
+        }
+    }
+
+    /// Whether the program itself said that it failed, or was killed for what it did.
+    pub fn has_failed(&self) -> bool {
+        match self.ending {
+            Ending::Exited { status } => status != 0,
+            Ending::Killed { signal, .. } => FAULTS.contains(&signal),
+            Ending::Restarted | Ending::Panicked { .. } | Ending::Lost { .. } => false,
         }
     }
 
@@ -300,6 +316,28 @@ fn call_name(word: &str) -> String {
     known.map_or_else(|| word.to_string(), |call| call.name().to_string())
 }
 
+/// The rest of the line, in which what is no plain character of ASCII is escaped.
+fn parse_absent(line: &str) -> Option<PathBuf> {
+    let mut escaped = line.strip_prefix("absent path=")?.bytes();
+    let mut path = Vec::new();
+    while let Some(byte) = escaped.next() {
+        path.push(match (byte, byte == b'\\') {
+            (_, false) => byte,
+            _ => match escaped.next()? {
+                b't' => b'\t',
+                b'n' => b'\n',
+                b'r' => b'\r',
+                b'x' => {
+                    let digits = [escaped.next()?, escaped.next()?];
+                    u8::from_str_radix(std::str::from_utf8(&digits).ok()?, 16).ok()?
+                }
+                other => other,
+            },
+        });
+    }
+    Some(OsString::from_vec(path).into())
+}
+
 /// The value of `key=value` in a line.
 fn field<'a>(line: &'a str, key: &str) -> Option<&'a str> {
     line.split(' ')
@@ -419,6 +457,25 @@ mod tests {
             report.missing,
             ["node asked 2 times for the system call io_uring_setup, which Sietch lacks."]
         );
+    }
+
+    #[test]
+    fn paths_that_led_nowhere_come_whole_whatever_is_in_them() {
+        let log = "sietch: absent path=/etc/a b\nsietch: absent path=/\\xff\\'\\\\\\n\nsietch: absent path=/\\x\nsietch: exit status=1\n";
+        let report = Report::parse(log, Some(ORDERLY_EXIT));
+        let odd = OsString::from_vec(b"/\xff'\\\n".to_vec());
+        assert_eq!(report.absent, [PathBuf::from("/etc/a b"), odd.into()]);
+        assert!(report.has_failed());
+        assert!(report.sentences("a", Path::new("/none")).is_empty());
+    }
+
+    #[test]
+    fn one_that_was_asked_to_end_has_not_failed() {
+        let failed = |log: &str| Report::parse(log, Some(ORDERLY_EXIT)).has_failed();
+        assert!(!failed("sietch: exit status=0\n"));
+        assert!(!failed("sietch: killed signal=15 name=SIGTERM\n"));
+        assert!(failed("sietch: killed signal=6 name=SIGABRT\n"));
+        assert!(!failed(""));
     }
 
     #[test]

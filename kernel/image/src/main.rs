@@ -174,6 +174,7 @@ fn start_program(run: Run) {
         root: options::root(),
         covered: options::values("cover").collect(),
         is_read_only: options::value("ro").is_some_and(|value| value == b"1"),
+        is_packed: options::value("packed").is_some_and(|value| value == b"1"),
         volumes: options::volumes(),
     };
     if linux::start_init(first).is_err() {

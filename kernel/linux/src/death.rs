@@ -52,6 +52,10 @@ pub fn bring_out_all() {
 
 /// Process 1 has ended: so does the machine.
 fn end_machine(process: &Process, status: ExitStatus) {
+    if status != ExitStatus::Exited(0) {
+        // One that succeeded has missed nothing.
+        vfs::absent::report();
+    }
     bring_out_all();
     match status {
         ExitStatus::Exited(status) => mach::power::off(i32::from(status)),

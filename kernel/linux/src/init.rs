@@ -46,6 +46,8 @@ pub struct First {
     pub covered: Vec<Vec<u8>>,
     /// Whether programs may not change the root.
     pub is_read_only: bool,
+    /// Whether the host wants to know what programs look for in vain.
+    pub is_packed: bool,
     /// What is to be mounted before.
     pub volumes: Vec<Volume>,
 }
@@ -174,6 +176,9 @@ fn prepare(first: &First) -> Result<UserRegs> {
     }
     first.settings.apply()?;
     first.identity().take()?;
+    if first.is_packed {
+        vfs::absent::watch();
+    }
     let mut arguments = first.arguments.clone();
     arguments.path = find_program(&arguments.path, &arguments.environment)?;
     exec::open_and_exec(arguments)

@@ -8,6 +8,7 @@
 //! - `walk` turns a path into a place, `open` a place into an open file, `names` changes
 //!   the tree, `access` says who may do what, `mount` has the tree itself: dentries, mounts, and where a
 //!   thread stands in it.
+//! - `absent` notes what was looked for in vain, for whoever packed the program.
 //! - `file` has open files and the tables of descriptors; `socket` what a file may be asked that is a
 //!   socket; `devices` which number opens what.
 //! - `pseudo` makes text while it is read (for the crate `procfs`, which shows the system);
@@ -21,6 +22,7 @@
 
 extern crate alloc;
 
+pub mod absent;
 pub mod access;
 pub mod devices;
 pub mod file;

@@ -15,7 +15,7 @@ use bitflags::bitflags;
 use sync::{Error, Result};
 
 use super::access::{self, EXECUTE, Subject, Who};
-use super::{Dentry, FileType, MountFlags, Path, access_times, mount};
+use super::{Dentry, FileType, MountFlags, Path, absent, access_times, mount};
 use crate::mount::with_context;
 
 /// The longest path with its closing zero (`PATH_MAX` of Linux).
@@ -60,6 +60,16 @@ pub struct LastComponent {
 
 /// Finds what `path` names, starting at `start` (`None`: the working directory).
 pub fn resolve(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
+    let found = walk(start, path, how);
+    match &found {
+        Ok(_) => absent::note_find(path),
+        Err(Error::NotFound) => absent::note_miss(start, path),
+        Err(_) => {}
+    }
+    found
+}
+
+fn walk(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
     let mut walker = Walker::new(start, path, how)?;
     match walker.run(path, true)? {
         None if how.contains(Walk::UNMOUNT) => Ok(walker.at.enter_mounts()),

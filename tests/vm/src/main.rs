@@ -96,6 +96,7 @@ mod nvme_functions;
 mod operator;
 mod own_card;
 mod owned_links;
+mod packing;
 mod passed;
 mod perf;
 mod ping;
@@ -321,6 +322,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, snapshots::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
+        ours(setup, once(setup, Cpus::One, packing::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),
         ours(setup, shell::TESTS_OF_PORTS),
         once(setup, Cpus::One, stretch::TESTS),

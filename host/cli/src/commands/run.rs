@@ -14,6 +14,7 @@ use qemu::report::Ending;
 use qemu::{Accel, Acceleration, Machine, Net, Protocol, Qemu};
 
 use super::{background, dry_run, life, rm};
+use crate::absent::Search;
 use crate::events;
 use crate::failure::Failure;
 use crate::flags::{AccelFlag, Mount, NetFlag, OnUnhealthy, Publish, RestartPolicy, RunFlags};
@@ -130,6 +131,7 @@ fn serve(
     fs::write(&machine.initrd, &image).map_err(Failure::file(&machine.initrd))?;
     drop(image);
     let started = Started {
+        search: plan.packed.map(|image| Search::of(image, flags)),
         qemu,
         machine: &machine,
         folder: &folder,
@@ -165,6 +167,7 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
     let mut labels = saved.settings.labels.clone();
     labels.extend(flags.life.labels()?);
     let started = Started {
+        search: None,
         qemu: &Qemu::find()?,
         machine: &machine,
         folder: &folder,
@@ -203,6 +206,8 @@ struct Started<'a> {
     settings: Settings,
     check: Option<Check>,
     disks: Disks<'a>,
+    /// For what a packed program lacked.
+    search: Option<Search>,
 }
 
 /// What QEMU keeps as long as it runs, whatever becomes of us.
@@ -273,6 +278,9 @@ impl Started<'_> {
         }
         if status != state::STATUS_KILLED || !is_lost(&served) {
             tell(self.qemu, &served, self.title, machine);
+        }
+        if let Some(search) = self.search.filter(|_| !served.was_asked) {
+            search.tell(&served.report, self.title);
         }
         if let Some(next) = next {
             // What it holds, volumes' locks too, goes with this process.

@@ -45,6 +45,10 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     for (key, value) in &flags.kernel_option {
         command_line = command_line.set(key, value);
     }
+    if plan.packed.is_some() {
+        // What programs look for in vain may be on the host: `absent` says which of it is.
+        command_line = command_line.set("packed", "1");
+    }
     if flags.root.read_only {
         command_line = command_line.set("ro", "1");
     }
@@ -132,7 +136,7 @@ fn memory_mib(flags: &RunFlags, plan: &Plan) -> Result<u32, Failure> {
             enough_mib,
         }),
         Some(memory) => Ok(memory.mib),
-        None if plan.has_own_root => Ok(MEMORY_OF_ROOT_MIB.max(enough_mib)),
+        None if plan.packed.is_none() => Ok(MEMORY_OF_ROOT_MIB.max(enough_mib)),
         None => Ok(MEMORY_MIB.max(image_mib.saturating_mul(2).saturating_add(128))),
     }
 }

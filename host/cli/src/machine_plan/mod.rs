@@ -25,7 +25,7 @@ use crate::failure::Failure;
 use crate::flags::{Addition, EnvironmentFlags, NameFlags, ProgramFlags, RightsFlags, RunFlags};
 use crate::networks;
 use crate::oci::Container;
-use crate::pack::{Packed, RunFile};
+use crate::pack::{Image, Packed, RunFile};
 use crate::preload;
 use crate::stdio::Console;
 
@@ -51,8 +51,8 @@ pub struct Plan {
     pub console: Console,
     /// Hints for the user.
     pub hints: Vec<String>,
-    /// Whether the program is in a root of its own, and not in the image.
-    pub has_own_root: bool,
+    /// What is in the image, unless the program is in a root of its own.
+    pub packed: Option<Image>,
 }
 
 /// What surrounds the program besides its own flags.
@@ -165,7 +165,7 @@ impl Plan {
             name: packed.name,
             console: around.console,
             hints,
-            has_own_root: around.packs_nothing(),
+            packed: (!around.packs_nothing()).then_some(packed.image),
         })
     }
 }
