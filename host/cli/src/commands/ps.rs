@@ -55,8 +55,14 @@ fn row(settings: &Settings, now_s: u64) -> String {
         format!("{} MiB", settings.memory_mib),
         status(settings, now_s),
         settings.ports.join(", "),
-        settings.command.join(" "),
+        on_one_line(&settings.command),
     )
+}
+
+/// Scripts have several.
+fn on_one_line(command: &[String]) -> String {
+    let words = command.iter().flat_map(|word| word.split_whitespace());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// What templates have.
