@@ -97,6 +97,10 @@ needs_long() {
 	starman starman
 	git git
 	xargs findutils
+	erl erlang-base
+	/usr/include/stdio.h libc6-dev
+	/usr/share/wordpress/wp-login.php wordpress
+	/usr/share/wordpress/wp-content/themes/twentytwentythree wordpress-theme-twentytwentythree
 	NEEDS
 }
 needs_suites() {

@@ -4,14 +4,23 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Test;
-use crate::guest::{Setup, sietch, write_file};
+use rustix::process::{Pid, Signal, kill_process};
 
-/// The test, for which one CPU more or less changes nothing.
-pub const TESTS_ONCE: &[Test] = &[(
-    "machines of a compose file start in order, find each other, stay as they are and go",
-    comes_and_goes,
-)];
+use crate::Test;
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, sietch, write_file};
+use crate::status::{expect_all, expect_status};
+
+/// The tests, for which one CPU more or less changes nothing.
+pub const TESTS_ONCE: &[Test] = &[
+    (
+        "machines of a compose file start in order, find each other, stay as they are and go",
+        comes_and_goes,
+    ),
+    (
+        "Ctrl-C ends the machines of a compose file in order, and once more at once",
+        is_interrupted,
+    ),
+];
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(100);
@@ -25,6 +34,8 @@ services:
     command: ["busybox", "sh", "-c", "sleep 1; echo hello > /tmp/ready; httpd -f -p 80 -h /tmp"]
     networks:
       default: {aliases: [store]}
+    volumes: ["kept:/kept"]
+    labels: {turn: "${TURN:-first}"}
     stop_grace_period: 1s
     healthcheck:
       test: ["CMD", "busybox", "wget", "-q", "-O", "-", "http://127.0.0.1/ready"]
@@ -34,6 +45,11 @@ services:
     command: busybox echo all is done
     depends_on:
       asks: {condition: service_completed_successfully}
+  rest:
+    command: busybox sleep 1000
+    stop_grace_period: 1s
+volumes:
+  kept: {}
 "#;
 
 /// What a command says; it must succeed.
@@ -49,9 +65,9 @@ fn said(command: &mut Command) -> Result<String, String> {
 fn comes_and_goes(_: &Setup) -> Result<(), String> {
     let file = write_file("shop/compose.yaml", FILE)?;
     let compose = |words: &[&str]| said(sietch().args([&["compose", "-f", &file], words].concat()));
-    let outcome = compose(&["up", "-d"]).and_then(|_| runs(&compose));
+    let outcome = compose(&["up", "-d"]).and_then(|_| runs(&file, &compose));
     let log = compose(&["logs"])?;
-    compose(&["down"])?;
+    compose(&["down", "-v"])?;
     outcome.map_err(|error| format!("{error}\n{log}"))?;
     let left = compose(&["ps"])?;
     let networks = said(sietch().args(["network", "ls"]))?;
@@ -61,7 +77,7 @@ fn comes_and_goes(_: &Setup) -> Result<(), String> {
     }
 }
 
-fn runs(compose: &impl Fn(&[&str]) -> Result<String, String>) -> Result<(), String> {
+fn runs(file: &str, compose: &impl Fn(&[&str]) -> Result<String, String>) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let (log, machines) = (compose(&["logs"])?, compose(&["ps"])?);
@@ -84,8 +100,60 @@ fn runs(compose: &impl Fn(&[&str]) -> Result<String, String>) -> Result<(), Stri
             .find(|line| line.contains("\"pid\""))
             .map(str::to_string)
     };
-    match pid(&before) == pid(&after) && pid(&before).is_some() {
-        true => Ok(()),
-        false => Err("what ran was started again".into()),
+    if pid(&before) != pid(&after) || pid(&before).is_none() {
+        return Err("what ran was started again".into());
     }
+    // Another line: it is replaced, and has its volume, while others keep the network.
+    said(
+        sietch()
+            .args(["compose", "-f", file, "up", "-d"])
+            .env("TURN", "second"),
+    )?;
+    let replaced = said(sietch().args(["inspect", "shop-web"]))?;
+    match replaced.contains("second") && pid(&replaced) != pid(&after) {
+        true => Ok(()),
+        false => Err(format!("it was not replaced: {replaced}")),
+    }
+}
+
+/// One does as it is asked, one has ten minutes and does not.
+const DEAF: &str = r#"
+services:
+  deaf:
+    command: ["busybox", "sh", "-c", "trap '' TERM; echo is up; while :; do sleep 1; done"]
+    network_mode: none
+    stop_grace_period: 10m
+  polite:
+    command: ["busybox", "sh", "-c", "trap 'echo goes; exit' TERM; echo is up; while :; do sleep 1; done"]
+    network_mode: none
+    depends_on: [deaf]
+"#;
+
+fn is_interrupted(_: &Setup) -> Result<(), String> {
+    let file = write_file("talk/compose.yaml", DEAF)?;
+    let compose = |words: &[&str]| {
+        let mut command = sietch();
+        command.args([&["compose", "-f", &file], words].concat());
+        command
+    };
+    let guest = Guest::of(compose(&["up"]))?;
+    let press = || {
+        let pid = i32::try_from(guest.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.ok_or("no process")?, Signal::INT).map_err(|error| error.to_string())
+    };
+    for line in ["deaf   | is up", "polite | is up"] {
+        guest.expect(line, BOOT_PATIENCE)?;
+    }
+    press()?;
+    // What is written meanwhile is shown, and who was depended on is asked last.
+    for line in ["polite | goes", "talk-deaf stops"] {
+        guest.expect(line, PATIENCE)?;
+    }
+    press()?;
+    let end = guest.wait(PATIENCE)?;
+    expect_status(&end, 0)?;
+    let machines = said(&mut compose(&["ps"]))?;
+    let outcome = expect_all(&machines, &["Exited (0)", "Exited (137)"]);
+    said(&mut compose(&["down"]))?;
+    outcome
 }

@@ -41,6 +41,8 @@ const POLL: Duration = Duration::from_millis(50);
 const AT_ONCE: usize = 20;
 /// Free memory that caches of CPUs may keep.
 const KIB_MAX: i64 = 1024;
+/// What the allocator of the command may keep.
+const COMMAND_KIB_MAX: i64 = 8 * 1024;
 
 /// A machine with a shell that waits, and ends with 9 when it is asked to.
 fn machine(setup: &Setup, name: &str) -> Result<Guest, String> {
@@ -297,6 +299,24 @@ fn counts(name: &str) -> Result<(i64, i64, i64), String> {
     }
 }
 
+/// Threads, open files, and resident memory in KiB of the process that serves the machine.
+fn counts_of_command(guest: &Guest) -> Result<(i64, i64, i64), String> {
+    let folder = format!("/proc/{}", guest.pid());
+    let read = || {
+        let status = std::fs::read_to_string(format!("{folder}/status"))?;
+        let files = std::fs::read_dir(format!("{folder}/fd"))?.count();
+        Ok::<_, std::io::Error>((status, files as i64))
+    };
+    let (status, files) = read().map_err(|error| error.to_string())?;
+    let field = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|line| line.split_whitespace().next()?.parse().ok())
+    };
+    let found = field("Threads:").zip(field("VmRSS:"));
+    let (threads, resident) = found.ok_or_else(|| status.clone())?;
+    Ok((threads, files, resident))
+}
+
 /// So many commands, [`AT_ONCE`] at a time.
 fn many(name: &'static str, count: usize) -> Result<(), String> {
     let workers: Vec<_> = (0..AT_ONCE)
@@ -326,6 +346,7 @@ fn under_load(setup: &Setup) -> Result<(), String> {
     // What caches keep is there already when it counts.
     many(name, 2 * AT_ONCE)?;
     let before = counts(name)?;
+    let command_before = counts_of_command(&guest)?;
     let requests = (count * 100).to_string();
     let commands = thread::spawn(move || many(name, count));
     benchmark(
@@ -336,14 +357,18 @@ fn under_load(setup: &Setup) -> Result<(), String> {
     commands.join().map_err(|_| "the commands panicked")??;
     let deadline = Instant::now() + PATIENCE;
     loop {
-        let after = counts(name)?;
+        let (after, command_after) = (counts(name)?, counts_of_command(&guest)?);
         let is_clean = after.0 <= before.0 && after.1 <= before.1 && before.2 - after.2 <= KIB_MAX;
-        if is_clean {
+        let is_command_clean = command_after.0 <= command_before.0
+            && command_after.1 <= command_before.1
+            && command_after.2 - command_before.2 <= COMMAND_KIB_MAX;
+        if is_clean && is_command_clean {
             break;
         }
         if Instant::now() > deadline {
             return Err(format!(
-                "{before:?} before, {after:?} after: files, processes, free KiB"
+                "{before:?} before, {after:?} after: files, processes, free KiB; of the command {command_before:?}, \
+                 {command_after:?}: threads, files, resident KiB"
             ));
         }
         thread::sleep(POLL);

@@ -8,11 +8,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::Test;
+use crate::debian_image::{self, Contents};
 use crate::guest::{BOOT_PATIENCE, Setup, sietch, state_folder};
 use crate::resp::Redis;
-use crate::status::expect_status;
+use crate::status::{expect_all, expect_status};
 use crate::volume::Folder;
+use crate::{Test, lifecycle};
 
 /// The tests, for one CPU and for several.
 pub const TESTS: &[Test] = &[(
@@ -21,10 +22,16 @@ pub const TESTS: &[Test] = &[(
 )];
 
 /// What one CPU more or less changes nothing of.
-pub const TESTS_ONCE: &[Test] = &[(
-    "a program of an image has the environment, folder and user that the image or the line names",
-    starts,
-)];
+pub const TESTS_ONCE: &[Test] = &[
+    (
+        "a program of an image has the environment, folder and user that the image or the line names",
+        starts,
+    ),
+    (
+        "an image's health check is asked, and its stop signal asks its program to end",
+        heeds,
+    ),
+];
 
 /// How long a registry takes to listen.
 const LISTEN_PATIENCE: Duration = Duration::from_secs(20);
@@ -292,5 +299,51 @@ fn starts(setup: &Setup) -> Result<(), String> {
     match complaint.contains("The image has no user nobody") {
         true => said(&["rmi", "img:7"]).map(drop),
         false => Err(format!("`-u nobody` says {complaint}")),
+    }
+}
+
+/// It is well once there is a file, and ends with 7 by its own signal only.
+const HEEDED: &str = r#"{"User": "65534", "StopSignal": "SIGQUIT", "Entrypoint": ["/bin/busybox", "sh", "-c",
+    "trap 'echo heard; exit 7' QUIT; echo is up; while :; do sleep 1; done"], "Healthcheck": {"Test": ["CMD", "busybox",
+    "test", "-e", "/tmp/well"], "Interval": 1000000000, "Timeout": 20000000000, "Retries": 2}}"#;
+
+fn heeds(setup: &Setup) -> Result<(), String> {
+    let folder = Folder::new("image-heeded")?;
+    let contents = Contents {
+        packages: &["busybox-static"],
+        config: HEEDED,
+        ..Contents::default()
+    };
+    let image = debian_image::make(&folder.0.join("heeded"), &contents)?;
+    let guest = setup.start(&["--net", "none", &image])?;
+    guest.expect("is up", BOOT_PATIENCE)?;
+    let end = guest.stop()?;
+    expect_status(&end, 7)?;
+    expect_all(&end.console, &["heard"])?;
+    let name = "heeded-behind";
+    let behind = ["-d", "--name", name, "--net", "none", &image];
+    lifecycle::said(&mut setup.command(&behind), 0)?;
+    wait_for("(unhealthy)")?;
+    said(&["exec", name, "busybox", "touch", "/tmp/well"])?;
+    wait_for("(healthy)")?;
+    said(&["stop", name])?;
+    expect_all(&said(&["wait", name])?, &["7"])?;
+    expect_all(&said(&["logs", name])?, &["is up", "heard"])?;
+    said(&["rm", name])?;
+    said(&["rmi", "heeded"]).map(drop)
+}
+
+/// Waits until `sietch ps` says so of the only machine.
+fn wait_for(health: &str) -> Result<(), String> {
+    let deadline = Instant::now() + BOOT_PATIENCE;
+    loop {
+        let machines = said(&["ps"])?;
+        match machines.contains(health) {
+            true => return Ok(()),
+            false if Instant::now() > deadline => {
+                return Err(format!("never {health}: {machines}"));
+            }
+            false => thread::sleep(Duration::from_millis(100)),
+        }
     }
 }

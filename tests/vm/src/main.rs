@@ -45,6 +45,7 @@ mod counters;
 mod databases;
 mod datagrams;
 mod deafness;
+mod debian_image;
 mod disk_faults;
 mod disks;
 mod docker;
@@ -141,6 +142,7 @@ mod vfio;
 mod virtual_functions;
 mod volume;
 mod volumes;
+mod wordpress;
 mod workers;
 mod zerocopy;
 
@@ -305,6 +307,7 @@ fn suites_of_programs(setup: &Setup) -> Vec<&'static [Test]> {
             once(setup, Cpus::Several, programs::TESTS_WITH_SEVERAL),
         ),
         ours(setup, long(setup, programs::TESTS_LONG)),
+        ours(setup, long(setup, wordpress::TESTS)),
     ]
 }
 

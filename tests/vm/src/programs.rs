@@ -7,7 +7,6 @@
 //! asked to end when the machine is, and its last words are looked for.
 
 mod databases;
-mod image;
 mod languages;
 mod load;
 mod services;
@@ -19,6 +18,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::Test;
+use crate::debian_image::{self, BASE, Contents, quoted};
 use crate::guest::{End, Guest, Setup, sietch, state_folder};
 use crate::volume::Folder;
 use crate::volumes::Volume;
@@ -130,7 +130,7 @@ impl Program {
         self.run_once(setup, &flags, &started)
             .map_err(|why| format!("in the host's files: {why}"))?;
         let folder = Folder::new("program-image")?;
-        let image = image::make(&folder.0.join("image"), self)?;
+        let image = self.image(&folder.0.join("image"))?;
         flags.push("--rm".into());
         let result = self
             .run_once(setup, &flags, &[&image])
@@ -138,6 +138,23 @@ impl Program {
         // Disks of images are large, and the next program's is another one.
         let _ = sietch().args(["rmi", "image:latest"]).output();
         result
+    }
+
+    /// Makes its image, and says that one's name.
+    fn image(&self, folder: &Path) -> Result<String, String> {
+        let config = format!(
+            r#"{{"User":{},"Entrypoint":["/bin/sh","-c",{}],"ExposedPorts":{{"{}/tcp":{{}}}}}}"#,
+            quoted(self.user),
+            quoted(self.script),
+            self.port,
+        );
+        let contents = Contents {
+            packages: &[BASE, self.packages].concat(),
+            others: self.data.as_slice(),
+            files: &[],
+            config: &config,
+        };
+        debian_image::make(folder, &contents)
     }
 
     /// Writes what it finds in `/app`.

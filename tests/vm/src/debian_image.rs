@@ -1,19 +1,18 @@
 //! Container images of Debian packages, made of what is installed on this host.
 //!
-//! An image has one layer: the files of a few packages and of all that these depend on, as dpkg's records name
+//! An image has a layer with the files of a few packages and of all that these depend on, as dpkg's records name
 //! them (`/var/lib/dpkg`, deb-status(5)), and what their scripts made of it: accounts, alternatives, the
-//! linker's cache. It is written as an OCI layout by hand, with the layer as plain `tar`, so making one takes
-//! about as long as copying the files.
+//! linker's cache. Files that a test has written lie in a layer above. It is written as an OCI layout by hand, with layers as plain
+//! `tar`, so making one takes about as long as copying the files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Program;
-
-/// What every image has: a shell and what scripts call.
-const BASE: &[&str] = &[
+/// A shell and what scripts call.
+pub const BASE: &[&str] = &[
     "base-files",
     "bash",
     "dash",
@@ -46,6 +45,8 @@ const MADE_WHOLE: &[&str] = &[
     "/etc/apache2/conf-enabled",
     "/etc/apache2/mods-enabled",
     "/etc/apache2/sites-enabled",
+    "/etc/php/8.2/apache2/conf.d",
+    "/etc/php/8.2/mods-available",
 ];
 /// What programs do not read.
 const LEFT_OUT: &[&str] = &[
@@ -55,24 +56,38 @@ const LEFT_OUT: &[&str] = &[
     "/usr/share/javascript/moment-timezone",
 ];
 
+/// What an image is made of.
+#[derive(Clone, Copy, Default)]
+pub struct Contents<'a> {
+    /// Packages, which come with all that these need.
+    pub packages: &'a [&'a str],
+    /// Further files and folders of this host, without what is in them.
+    pub others: &'a [&'a str],
+    /// Paths and texts of files above, all of which may be executed.
+    pub files: &'a [(&'a str, &'a str)],
+    /// What it says of its program: the fields of `config`, as JSON.
+    pub config: &'a str,
+}
+
 /// Makes an image in `folder` and says its name.
-pub(super) fn make(folder: &Path, program: &Program) -> Result<String, String> {
+pub fn make(folder: &Path, contents: &Contents<'_>) -> Result<String, String> {
     let blobs = folder.join("blobs/sha256");
     fs::create_dir_all(&blobs).map_err(|error| error.to_string())?;
-    let layer = pack(folder, program)?;
-    let layer = keep(&blobs, &layer)?;
-    let script = quoted(program.script);
+    let mut layers = vec![keep(&blobs, &pack(folder, contents)?)?];
+    if !contents.files.is_empty() {
+        layers.push(keep(&blobs, &pack_written(folder, contents.files)?)?);
+    }
+    let each = |say: &dyn Fn(&Blob) -> String| layers.iter().map(say).collect::<Vec<_>>().join(",");
     let settings = format!(
-        r#"{{"architecture":"amd64","os":"linux","config":{{"User":{},"Entrypoint":["/bin/sh","-c",{script}],"ExposedPorts":{{"{}/tcp":{{}}}}}},"rootfs":{{"type":"layers","diff_ids":["sha256:{}"]}}}}"#,
-        quoted(program.user),
-        program.port,
-        layer.digest,
+        r#"{{"architecture":"amd64","os":"linux","config":{},"rootfs":{{"type":"layers","diff_ids":[{}]}}}}"#,
+        contents.config,
+        each(&|layer| format!("\"sha256:{}\"", layer.digest)),
     );
     let settings = keep_text(folder, &blobs, &settings)?;
     let manifest = format!(
         r#"{{"schemaVersion":2,"mediaType":"{MANIFEST}","config":{},"layers":[{}]}}"#,
         settings.descriptor("application/vnd.oci.image.config.v1+json"),
-        layer.descriptor("application/vnd.oci.image.layer.v1.tar"),
+        each(&|layer| layer.descriptor("application/vnd.oci.image.layer.v1.tar")),
     );
     let manifest = keep_text(folder, &blobs, &manifest)?;
     let index = format!(
@@ -91,7 +106,7 @@ pub(super) fn make(folder: &Path, program: &Program) -> Result<String, String> {
 const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 
 /// A string of JSON.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let escape = |character: char| match character {
         '"' => "\\\"".into(),
         '\\' => "\\\\".into(),
@@ -135,32 +150,61 @@ fn keep(blobs: &Path, file: &Path) -> Result<Blob, String> {
 }
 
 /// Writes the files of packages as an archive.
-fn pack(folder: &Path, program: &Program) -> Result<PathBuf, String> {
+fn pack(folder: &Path, contents: &Contents<'_>) -> Result<PathBuf, String> {
     let (list, layer) = (folder.join("list"), folder.join("layer.tar"));
-    let files = files(program)?;
+    let files = files(contents)?;
     let lines: Vec<&str> = files
         .iter()
         .map(|path| path.trim_start_matches('/'))
         .collect();
     fs::write(&list, lines.join("\n")).map_err(|error| error.to_string())?;
-    let output = Command::new("tar")
-        .args(["--create", "--no-recursion", "--directory", "/", "--file"])
-        .arg(&layer)
-        .arg("--files-from")
-        .arg(&list)
-        .output()
-        .map_err(|error| format!("tar: {error}"))?;
+    let mut tar = tar(Path::new("/"), &layer);
+    tar.arg("--no-recursion").arg("--files-from").arg(&list);
+    succeed(&mut tar)?;
     fs::remove_file(list).map_err(|error| error.to_string())?;
+    Ok(layer)
+}
+
+/// Writes files of a test as an archive.
+fn pack_written(folder: &Path, files: &[(&str, &str)]) -> Result<PathBuf, String> {
+    let (above, layer) = (folder.join("above"), folder.join("layer.tar"));
+    for (path, text) in files {
+        let file = above.join(path.trim_start_matches('/'));
+        fs::create_dir_all(file.parent().unwrap_or(&above))
+            .and_then(|()| fs::write(&file, text))
+            .and_then(|()| fs::set_permissions(&file, Permissions::from_mode(0o755)))
+            .map_err(|error| format!("{path}: {error}"))?;
+    }
+    // Only what was written: folders are the packages' own.
+    let paths = files.iter().map(|(path, _)| path.trim_start_matches('/'));
+    let mut tar = tar(&above, &layer);
+    succeed(tar.args(["--owner=0", "--group=0"]).args(paths))?;
+    fs::remove_dir_all(above).map_err(|error| error.to_string())?;
+    Ok(layer)
+}
+
+/// Writes `archive` of what is named behind, below `folder`.
+fn tar(folder: &Path, archive: &Path) -> Command {
+    let mut tar = Command::new("tar");
+    tar.arg("--create").arg("--directory").arg(folder);
+    tar.arg("--file").arg(archive);
+    tar
+}
+
+fn succeed(command: &mut Command) -> Result<(), String> {
+    let output = command
+        .output()
+        .map_err(|error| format!("{command:?}: {error}"))?;
     match output.status.success() {
-        true => Ok(layer),
+        true => Ok(()),
         false => Err(format!("tar: {}", String::from_utf8_lossy(&output.stderr))),
     }
 }
 
 /// The paths of all that packages have and need, in order; folders come before what is in them.
-fn files(program: &Program) -> Result<BTreeSet<String>, String> {
-    let wanted = Records::read()?.with_needed(&[BASE, program.packages].concat())?;
-    let made = MADE.iter().chain(&program.data);
+fn files(contents: &Contents<'_>) -> Result<BTreeSet<String>, String> {
+    let wanted = Records::read()?.with_needed(contents.packages)?;
+    let made = MADE.iter().chain(contents.others);
     let mut files: BTreeSet<String> = made.filter_map(|path| in_image(path)).collect();
     files.extend(chosen());
     for (package, is_multi) in wanted {
