@@ -13,7 +13,8 @@
 //! one for each open search, and [`bit_of`] a name's bit.
 //!
 //! Bounds: [`PATHS_MAX`] paths, [`PATHS_OF_FOLDER_MAX`] of one folder, [`TEXT_BYTES_MAX`] bytes of text. What does not fit
-//! is counted. Nothing is allocated.
+//! is counted. Nothing is allocated. A program fails for want of a file when it starts; one that serves looks for the same
+//! file in vain with each request, so after [`MISSES_MAX`] misses the table has heard enough ([`Absences::is_over`]).
 //!
 //! Not here: which of these paths the host has (`host/cli`), the lock, threads.
 #![no_std]
@@ -28,6 +29,9 @@ pub const PATHS_MAX: usize = 128;
 pub const PATHS_OF_FOLDER_MAX: usize = 16;
 /// Bytes of all paths.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
+
+/// Misses that are listened to.
+pub const MISSES_MAX: u64 = 16 << 10;
 
 /// Folders that each machine makes anew.
 const OWN: [&[u8]; 7] = [
@@ -66,6 +70,7 @@ pub struct Absences {
     paths: [Absence; PATHS_MAX],
     count: usize,
     unnoted: u64,
+    misses: u64,
 }
 
 impl Default for Absences {
@@ -89,11 +94,13 @@ impl Absences {
             paths: [NONE; PATHS_MAX],
             count: 0,
             unnoted: 0,
+            misses: 0,
         }
     }
 
     /// `thread` has not found the absolute `path`.
     pub fn miss(&mut self, thread: ThreadId, path: &[u8]) {
+        self.misses += 1;
         let path = without_slashes(path);
         if path.first() != Some(&b'/') || is_own(path) {
             return;
@@ -141,6 +148,11 @@ impl Absences {
     /// How often a path had no room.
     pub fn unnoted(&self) -> u64 {
         self.unnoted
+    }
+
+    /// Whether it has heard of enough misses.
+    pub fn is_over(&self) -> bool {
+        self.misses >= MISSES_MAX
     }
 
     fn known(&self) -> impl Iterator<Item = &Absence> {

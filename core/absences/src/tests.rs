@@ -95,3 +95,15 @@ fn a_flood_is_bounded_by_folder_by_count_and_by_bytes() {
     table.miss(1, &[b'/'; TEXT_BYTES_MAX + 2]);
     table.miss(1, "/z".repeat(TEXT_BYTES_MAX).as_bytes());
 }
+
+#[test]
+fn a_program_that_serves_is_not_listened_to_for_ever() {
+    let mut table = Absences::new();
+    for _ in 1..MISSES_MAX {
+        table.miss(1, b"/etc/localtime");
+    }
+    assert!(!table.is_over());
+    table.miss(1, b"/etc/localtime");
+    assert!(table.is_over());
+    assert_eq!(paths(&table), ["/etc/localtime"]);
+}

@@ -4,8 +4,8 @@
 //! paths led nowhere. What is noted, and what is forgotten because it was found in another folder, is `absences`'
 //! affair.
 //!
-//! Whoever finds a file pays for one load. Where nothing is to be noted, as in machines with a root of their own, a miss
-//! pays for another.
+//! Whoever finds a file pays for one load. Where nothing is to be noted, as in machines with a root of their own, or once the
+//! table has heard enough, a miss pays for another.
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -61,7 +61,12 @@ fn change(what: impl FnOnce(&mut Absences, u32)) {
     let thread = sched::current().id();
     let mut table = TABLE.lock();
     what(&mut table, thread);
-    SEARCHED.store(table.searched(), Ordering::Relaxed);
+    let is_over = table.is_over();
+    let searched = if is_over { 0 } else { table.searched() };
+    SEARCHED.store(searched, Ordering::Relaxed);
+    if is_over {
+        IS_WATCHED.store(false, Ordering::Relaxed);
+    }
 }
 
 /// The text of a path that starts at a directory.
@@ -81,11 +86,8 @@ fn absolute(start: Option<&Path>, path: &[u8]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
-/// Prints the paths on the log, a line each.
+/// Prints the paths on the log, a line each; none where nobody watches.
 pub fn report() {
-    if !IS_WATCHED.load(Ordering::Relaxed) {
-        return;
-    }
     let table = TABLE.lock();
     for path in table.paths() {
         mach::klog!("absent path={}", path.escape_ascii());
