@@ -122,7 +122,11 @@ fn comes_again(scene: &Scene, reference: &str, store: &Path, what: &str) {
     }
     // By its name nothing can be brought again, but said so.
     if let Err(sentence) = outcome(&mut dry_run(scene, "img")) {
-        let told = ["copy or pull the image again", "remove it", "is not found"];
+        let told = [
+            "copy or pull the image again",
+            "remove it",
+            "install or pull it",
+        ];
         assert!(
             told.iter().any(|way| sentence.contains(way)),
             "{what}: {sentence}"
