@@ -103,7 +103,15 @@ fn pipes(setup: &Setup) -> Result<(), String> {
     read_until(&mut seen, "got first\n")?;
     // In the background both outputs are one, in their order.
     read_until(&mut seen, "err first\n")?;
-    // It may have come later than the first line was written.
+    // It may have come later than those lines were written.
+    thread::scope(|scope| {
+        let looks = scope.spawn(|| read_until(&mut seen_too, "got first\n"));
+        while !looks.is_finished() {
+            type_in(&mut one, "first\n")?;
+            thread::sleep(POLL);
+        }
+        looks.join().map_err(|_| "the reader panicked")?
+    })?;
     type_in(&mut looker, "never\n")?;
     // The end of what one types is not the program's.
     drop(one.stdin.take());

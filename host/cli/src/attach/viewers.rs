@@ -22,6 +22,8 @@ pub const QUEUE_BYTES_MAX: usize = 1 << 20;
 const VIEWERS_MAX: usize = 64;
 /// How long who is attached may take to read the last words.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+/// How often somebody who waits for room looks whether the machine has ended.
+const POLL: Duration = Duration::from_millis(100);
 /// The only channel there is.
 pub(super) const CHANNEL: u16 = 1;
 
@@ -62,11 +64,22 @@ impl Viewer {
                 return;
             }
             // Looked at again, as the machine may end meanwhile.
-            let waited = self.changed.wait_timeout(queue, LAST_WORDS);
+            let waited = self.changed.wait_timeout(queue, POLL);
             queue = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
         if !queue.is_closed {
             queue.bytes.extend(frame);
+        }
+        drop(queue);
+        self.changed.notify_all();
+    }
+
+    /// Adds the last frame whatever waits before it: it is one, and who reads is to have it.
+    fn put_last(&self, frame: &[u8]) {
+        let mut queue = self.lock();
+        if !queue.is_closed {
+            queue.bytes.extend(frame);
+            queue.is_closed = true;
         }
         drop(queue);
         self.changed.notify_all();
@@ -127,8 +140,8 @@ pub struct Viewers(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     viewers: Vec<Arc<Viewer>>,
-    /// The machine has ended.
-    is_over: bool,
+    /// When the machine ended.
+    over_since: Option<Instant>,
 }
 
 impl Viewers {
@@ -193,7 +206,7 @@ impl Viewers {
 
     fn add(&self, viewer: &Arc<Viewer>) -> bool {
         let mut state = self.lock();
-        let has_room = !state.is_over && state.viewers.len() < VIEWERS_MAX;
+        let has_room = state.over_since.is_none() && state.viewers.len() < VIEWERS_MAX;
         if has_room {
             state.viewers.push(viewer.clone());
         }
@@ -212,14 +225,20 @@ impl Viewers {
                 Output::Errors => Message::Stderr(piece),
             });
             for viewer in &viewers {
-                viewer.put(&frame, &|| !self.lock().is_over);
+                viewer.put(&frame, &|| self.has_time());
             }
         }
     }
 
-    /// The machine has ended: nobody is waited for any more.
+    /// Whether who reads slowly is still waited for.
+    fn has_time(&self) -> bool {
+        let over_since = self.lock().over_since;
+        over_since.is_none_or(|end| end.elapsed() < LAST_WORDS)
+    }
+
+    /// The machine has ended: soon nobody is waited for any more.
     pub fn let_go(&self) {
-        self.lock().is_over = true;
+        self.lock().over_since.get_or_insert_with(Instant::now);
     }
 
     /// Tells them how the program ended; those who read hear of it.
@@ -228,8 +247,7 @@ impl Viewers {
         let viewers = self.lock().viewers.clone();
         let deadline = Instant::now() + LAST_WORDS;
         for viewer in &viewers {
-            viewer.put(&encoded(Message::Exit(status)), &|| false);
-            viewer.close();
+            viewer.put_last(&encoded(Message::Exit(status)));
         }
         viewers
             .iter()
