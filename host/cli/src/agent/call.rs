@@ -80,19 +80,22 @@ impl Call {
         self.ending.unwrap_or(Ending::Lost)
     }
 
+    fn end(&mut self, how: Ending) {
+        self.ending = Some(how);
+        // Nobody waits for credit any more.
+        self.credit.grant(usize::MAX / 2);
+    }
+
     /// Waits until something can be read, or for the end.
     fn fill(&mut self) {
         while self.done == self.pending.len() && self.ending.is_none() {
             let frame = next_frame(&mut self.stream, &mut self.decoder);
             let Ok(Some(frame)) = frame else {
-                self.ending = Some(Ending::Lost);
-                // Nobody waits for credit any more.
-                self.credit.grant(usize::MAX / 2);
-                return;
+                return self.end(Ending::Lost);
             };
             match frame.message {
-                Message::Exit(status) => self.ending = Some(Ending::Exit(status)),
-                Message::Refused(reason) => self.ending = Some(Ending::Refused(reason)),
+                Message::Exit(status) => return self.end(Ending::Exit(status)),
+                Message::Refused(reason) => return self.end(Ending::Refused(reason)),
                 Message::Credit(bytes) => self.credit.grant(bytes as usize),
                 Message::Stdout(bytes) => {
                     self.pending.clear();

@@ -113,7 +113,7 @@ impl Process {
         if comm.is_empty() && words.is_empty() {
             return None;
         }
-        let cpu_s = (number(14)? + number(15)?) as f64 / TICKS;
+        let cpu_s = (number(14)?.saturating_add(number(15)?)) as f64 / TICKS;
         let elapsed_s = (uptime_s - number(22)? as f64 / TICKS).max(0.0);
         Some(Self {
             pid: pid.trim().parse().ok()?,
@@ -130,7 +130,7 @@ impl Process {
                 false => 0.0,
             },
             elapsed_s: (elapsed_s * 100.0).round() / 100.0,
-            rss_bytes: number(24)? * PAGE_BYTES,
+            rss_bytes: number(24)?.saturating_mul(PAGE_BYTES),
             vsz_bytes: number(23)?,
             command: if words.is_empty() {
                 format!("[{comm}]")

@@ -7,8 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
+use std::time::Duration;
 
 use agent::tree::{CHUNK_BYTES_MAX, Header, Kind, Trouble};
 use agent::{Depth, Refusal, Request, Strings, Task, block};
@@ -27,6 +28,12 @@ use crate::failure::Failure;
 const LINKS_MAX: u32 = 40;
 /// Bytes of a file that is wanted as a whole, at most.
 const FETCHED_BYTES_MAX: usize = 1 << 20;
+/// Files of a list, at most: more than a machine has processes.
+const LISTED_MAX: usize = 1 << 16;
+/// How often somebody who waits looks whether there was an interrupt.
+const POLL: Duration = Duration::from_millis(100);
+/// Sentences about files that were not copied, at most.
+const TROUBLES_MAX: usize = 1000;
 
 /// What is at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -155,6 +162,9 @@ fn read_all(name: &str, task: Task, paths: &[&[u8]]) -> Result<Vec<Option<Found>
     let mut reader = Reader::new(BufReader::new(call(name, task, paths)?));
     let mut all = Vec::new();
     loop {
+        if all.len() > LISTED_MAX {
+            return Err(Failure::Lost(malformed()));
+        }
         let Ok(record) = reader.record() else {
             return Err(cut(name, reader.get_ref().get_ref().ending()));
         };
@@ -189,7 +199,9 @@ fn shown(path: &[u8], name: &[u8]) -> String {
         true => b"",
         false => b"/",
     };
-    String::from_utf8_lossy(&[path, slash, name].concat()).into_owned()
+    let text = String::from_utf8_lossy(&[path, slash, name].concat()).into_owned();
+    // Programs of the machine make names up, and terminals obey some characters.
+    text.replace(char::is_control, "?")
 }
 
 /// Ends a call when somebody interrupts; whether somebody has.
@@ -234,7 +246,7 @@ pub(super) fn send(
     let call = call(name, Task::Send { depth, follows }, &[path])?;
     let is_interrupted = heed(&call).map_err(Failure::Lost)?;
     let mut reader = Reader::new(BufReader::with_capacity(2 * CHUNK_BYTES_MAX, call));
-    let (mut files, mut troubles) = (0, Vec::new());
+    let (mut files, mut troubles, mut untold) = (0, Vec::new(), 0_u64);
     let is_cut = |ending| match is_interrupted.load(Ordering::Relaxed) {
         true => CopyError::Interrupted.into(),
         false => cut(name, ending),
@@ -247,12 +259,16 @@ pub(super) fn send(
         match record.header.kind {
             Kind::End => {
                 let bytes = progress.done();
+                if untold > 0 {
+                    troubles.push(format!("{untold} further files were not copied."));
+                }
                 return Ok(Copied {
                     files,
                     bytes,
                     troubles,
                 });
             }
+            Kind::Trouble | Kind::Special if troubles.len() >= TROUBLES_MAX => untold += 1,
             Kind::Trouble => {
                 let why = why(Trouble::of_code(record.header.mode));
                 troubles.push(format!("{name}:{} was not copied: {why}.", shown()));
@@ -281,6 +297,25 @@ pub(super) fn send(
                 }
             }
             Kind::Parent | Kind::Link => return Err(Failure::Lost(malformed())),
+        }
+    }
+}
+
+/// What the thread that gives has come to. A machine that has its last word too early, while that one waits for standard input, is
+/// left by an interrupt.
+fn given_by(
+    thread: &mpsc::Receiver<Result<Copied, Failure>>,
+    is_interrupted: &AtomicBool,
+    name: &str,
+) -> Result<Copied, Failure> {
+    loop {
+        match thread.recv_timeout(POLL) {
+            Ok(given) => return given,
+            Err(RecvTimeoutError::Disconnected) => return Err(cut(name, Ending::Lost)),
+            Err(RecvTimeoutError::Timeout) if is_interrupted.load(Ordering::Relaxed) => {
+                return Err(CopyError::Interrupted.into());
+            }
+            Err(RecvTimeoutError::Timeout) => {}
         }
     }
 }
@@ -328,9 +363,7 @@ pub(super) fn receive(
         return Err(CopyError::Interrupted.into());
     }
     match (refused, ending) {
-        (Err(_), Some(Ending::Exit(0))) => given
-            .recv()
-            .unwrap_or_else(|_| Err(cut(name, Ending::Lost))),
+        (Err(_), Some(Ending::Exit(0))) => given_by(&given, &is_interrupted, name),
         (Ok(record), _) if record.header.kind == Kind::Trouble => {
             // What this side failed with comes first: a stream that is cut is its consequence.
             match given.try_recv() {
@@ -401,13 +434,13 @@ pub(super) fn path_of(bytes: &[u8]) -> &Path {
 /// A header with what this host says of a file.
 pub(super) fn header_of(kind: Kind, file: &std::fs::Metadata, keeps_owner: bool) -> Header {
     use std::os::unix::fs::MetadataExt;
-    let (uid, gid) = match keeps_owner {
-        true => (file.uid(), file.gid()),
-        false => (0, 0),
+    // A set-id program of somebody else's is not to become root's.
+    let (uid, gid, mode_mask) = match keeps_owner {
+        true => (file.uid(), file.gid(), 0o7777),
+        false => (0, 0, 0o1777),
     };
     Header {
-        // The bits below the kind's.
-        mode: (file.mode() & 0o7777) as u16,
+        mode: (file.mode() & mode_mask) as u16,
         uid,
         gid,
         modified: (file.mtime(), u32::try_from(file.mtime_nsec()).unwrap_or(0)),

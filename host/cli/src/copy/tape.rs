@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::mem;
 
 use agent::tree::{Header, Kind, components};
 use tar::{Archive, Builder, EntryType};
@@ -24,13 +25,21 @@ pub(super) fn write(name: &str, path: &[u8], follows: bool) -> Result<Copied, Fa
         true => b".",
         false => split(path).1,
     };
-    let copied = send(
+    let sent = send(
         name,
         path,
         follows,
         Progress::new(false),
         |record, chunks| append(&mut builder, top, record, chunks),
-    )?;
+    );
+    let copied = match sent {
+        Ok(copied) => copied,
+        Err(failure) => {
+            // Its drop would write the end of a tar that is whole, and this one is cut.
+            mem::forget(builder);
+            return Err(failure);
+        }
+    };
     let finished = builder.into_inner().and_then(|mut out| out.flush());
     finished.map_err(Failure::file("-"))?;
     Ok(copied)
@@ -241,9 +250,10 @@ fn header_of(tar: &tar::Header, keeps_owners: bool) -> io::Result<Header> {
         true => (id(tar.uid()?)?, id(tar.gid()?)?),
         false => (0, 0),
     };
+    // As `machine::header_of`.
+    let mode_mask = if keeps_owners { 0o7777 } else { 0o1777 };
     Ok(Header {
-        // The bits below the kind's.
-        mode: (tar.mode()? & 0o7777) as u16,
+        mode: (tar.mode()? & mode_mask) as u16,
         uid,
         gid,
         modified: (i64::try_from(tar.mtime()?).unwrap_or(0), 0),
