@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
+use std::iter;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -15,10 +16,12 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use qemu::Machine;
+use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failure;
+use crate::flags::RunFlags;
 use crate::stdio::StdFile;
 use crate::{leftovers, processes};
 
@@ -171,6 +174,15 @@ impl Settings {
     pub fn stop_patience(&self, seconds: Option<u64>) -> Duration {
         let seconds = seconds.or(self.stop_timeout_s);
         Duration::from_secs(seconds.unwrap_or(STOP_PATIENCE_S))
+    }
+
+    /// How many words at the end of its line are the program's: none if it went on from a snapshot, whose program it has.
+    pub fn words_of_program(&self) -> usize {
+        let line = iter::once("sietch").chain(self.arguments.iter().map(String::as_str));
+        match RunFlags::of_line(line) {
+            Ok(flags) => flags.program.command().len(),
+            Err(_) => self.command.len(),
+        }
     }
 
     /// The exit status of one that has ended.
@@ -337,10 +349,22 @@ impl Folder {
 
     /// Changes the settings of this process' machine; the next one of that name may have the folder already.
     fn change_own(&self, change: impl FnOnce(Settings) -> Settings) -> Result<(), Failure> {
+        if self.own_settings().is_none() {
+            return Ok(());
+        }
+        let _lock = self.lock()?;
         match self.own_settings() {
             Some(settings) => self.write_settings(&change(settings)),
             None => Ok(()),
         }
+    }
+
+    /// Keeps others that change settings from doing so meanwhile.
+    pub fn lock(&self) -> Result<fs::File, Failure> {
+        let folder = fs::File::open(&self.0).map_err(Failure::file(&self.0))?;
+        flock(&folder, FlockOperation::LockExclusive)
+            .map_err(|error| Failure::file(&self.0)(error.into()))?;
+        Ok(folder)
     }
 
     /// Whether the next machine of that name has it, and not that of this process any more.

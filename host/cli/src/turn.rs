@@ -86,8 +86,10 @@ impl Turn {
             return folder.note_no_restart();
         }
         let this = env::current_exe().map_err(Failure::file("sietch"))?;
+        // Its line, which `sietch network connect` may have changed.
+        let arguments = folder.own_settings().map(|settings| settings.arguments);
         let error = Command::new(this)
-            .args(env::args_os().skip(1))
+            .args(arguments.unwrap_or_else(|| env::args().skip(1).collect()))
             .env(
                 TURN,
                 format!("{}:{}", self.restarts, self.waited.as_millis()),

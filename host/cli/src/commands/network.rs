@@ -78,8 +78,11 @@ fn change(
 ) -> Result<u8, Failure> {
     let name = &flags.machine;
     let folder = Folder::of(name);
-    let settings = folder.settings();
-    let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.clone() })?;
+    let no_such = || Failure::NoSuchMachine { name: name.clone() };
+    folder.settings().ok_or_else(no_such)?;
+    // Its session may note its end right now.
+    let _lock = folder.lock()?;
+    let settings = folder.settings().ok_or_else(no_such)?;
     let arguments = to(&settings, &flags.network)?;
     folder.write_settings(&Settings {
         arguments,

@@ -2,11 +2,9 @@
 //!
 //! The name of one that runs is that of the folder with its sockets, and programs in it may know it.
 
-use std::iter;
-
 use crate::events;
 use crate::failure::Failure;
-use crate::flags::{RenameFlags, RunFlags};
+use crate::flags::RenameFlags;
 use crate::state::{Folder, Settings};
 
 /// Runs the command.
@@ -21,7 +19,7 @@ pub fn rename(flags: &RenameFlags) -> Result<u8, Failure> {
     if Folder::of(new).settings().is_some() {
         return Err(Failure::NameTaken { name: new.clone() });
     }
-    let arguments = renamed(&settings.arguments, words_of_program(&settings), new);
+    let arguments = renamed(&settings.arguments, settings.words_of_program(), new);
     // Where it does not move, nothing of it has changed.
     folder.rename(new)?;
     Folder::of(new).write_settings(&Settings {
@@ -32,15 +30,6 @@ pub fn rename(flags: &RenameFlags) -> Result<u8, Failure> {
     events::note(new, "rename", None);
     println!("{new}");
     Ok(0)
-}
-
-/// How many words of its line are the program's: none if it went on from a snapshot, whose program it has.
-fn words_of_program(settings: &Settings) -> usize {
-    let line = iter::once("sietch").chain(settings.arguments.iter().map(String::as_str));
-    match RunFlags::of_line(line) {
-        Ok(flags) => flags.program.command().len(),
-        Err(_) => settings.command.len(),
-    }
 }
 
 /// The line of `sietch run` with another `--name`; its last `of_program` words are the program's.

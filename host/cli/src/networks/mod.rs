@@ -203,11 +203,20 @@ fn links(leases: &[(Network, Lease)]) -> String {
 
 /// The line of a machine that is on one more network.
 ///
-/// Errors: `SeveralNetworks` for one that is on another kind of network.
+/// Errors: `SeveralNetworks` for one that is on another kind of network; `NotWithFrom` and `NotOnNetwork` for one that would not
+/// start so.
 pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
     let mut line = settings.arguments.clone();
     let typed = iter::once("sietch".to_string()).chain(line.iter().cloned());
-    let nets = RunFlags::of_line(typed).map_or_else(|_| Vec::new(), |flags| flags.net);
+    let flags = RunFlags::of_line(typed).ok();
+    if flags.as_ref().is_some_and(|flags| flags.from.is_some()) {
+        let flag = "--network".into();
+        return Err(Failure::NotWithFrom { flag });
+    }
+    if let Some(flag) = flags.as_ref().and_then(not_on_a_network) {
+        return Err(Failure::NotOnNetwork { flag });
+    }
+    let nets = flags.map_or_else(Vec::new, |flags| flags.net);
     let own = NetFlag::Network(network.into());
     if nets.contains(&own) {
         return Ok(line);
@@ -256,7 +265,7 @@ pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, F
 
 /// So many of the first words are ours, and not the program's.
 fn own_words(settings: &Settings, line: &[String]) -> usize {
-    line.len().saturating_sub(settings.command.len())
+    line.len().saturating_sub(settings.words_of_program())
 }
 
 fn is_net(word: &str) -> bool {
