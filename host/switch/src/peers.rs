@@ -9,6 +9,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
+
 use crate::fabric::Client;
 use crate::network::Lease;
 use crate::protocol::{Answer, Description, Request};
@@ -131,9 +133,12 @@ fn take_in(stream: &mut UnixStream, line: &mut Vec<u8>) -> bool {
     }
 }
 
+/// Asks a switch. One that stands still and has a full backlog counts as one that is not there (EAGAIN, unix(7)).
 fn call(socket: &PathBuf) -> io::Result<UnixStream> {
-    let mut stream = UnixStream::connect(socket)?;
-    stream.set_nonblocking(true)?;
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let caller = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&caller, &SocketAddrUnix::new(socket)?)?;
+    let mut stream = UnixStream::from(caller);
     let mut line = serde_json::to_vec(&Request::Describe)?;
     line.push(b'\n');
     // A fresh connection has room for it.
