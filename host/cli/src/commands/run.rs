@@ -218,7 +218,7 @@ struct Disks<'a> {
 }
 
 impl Disks<'_> {
-    /// Starts QEMU, which inherits them. Nobody else does: a network's switch lives longer than its machines.
+    /// Starts QEMU, which inherits them, and passt beside it, which ends with us. No switch does: it lives longer than its machines.
     fn keep_in<T>(self, start: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.volumes.map_or(Ok(()), Attached::inherit)?;
         self.container.map_or(Ok(()), Container::inherit)?;

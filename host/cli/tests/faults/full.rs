@@ -25,7 +25,7 @@ const WORDS: [&str; 8] = [
     "has room for",
     "`ulimit -f unlimited`",
     "There is no image",
-    "is not found",
+    "is neither",
     "free",
     "pull",
     "already",
