@@ -5,12 +5,12 @@
 //!
 //! ```text
 //! kind[1] zero[1] name_len[2] target_len[2] mode[2] uid[4] gid[4] seconds[8] nanos[4] size[8]  name  target
-//! file: (len[2] bytes[len])*  zero[2]
+//! file: (len[2] bytes[len])*  zero[2], or ffff[2] where it cannot be read further
 //! ```
 //!
 //! Little endian. Names are relative to the tree's root, whose name is empty, and a folder comes before what is in it. A
 //! file's `size` is what it was when somebody looked; its chunks say how long it is. [`Kind::End`] is the last record: a
-//! stream without it was cut.
+//! stream without it was cut. A file that cannot be read further is none: the [`Kind::Trouble`] that follows says why.
 //!
 //! Nobody trusts the names: [`components`] gives those of one that stays below the root.
 
@@ -110,6 +110,8 @@ impl Trouble {
 pub const NAME_BYTES_MAX: usize = 4095;
 /// Bytes of a chunk, at most.
 pub const CHUNK_BYTES_MAX: usize = 32 << 10;
+/// In the place of a chunk's length: the file cannot be read further.
+pub const BROKEN_OFF: u16 = u16::MAX;
 
 /// What precedes a record's name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

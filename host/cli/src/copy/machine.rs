@@ -19,7 +19,7 @@ use signal_hook::iterator::Signals;
 use super::malformed;
 use super::place::split;
 use super::progress::Progress;
-use super::records::{Chunks, Reader, Record, Writer};
+use super::records::{CANNOT_READ, Chunks, Reader, Record, Writer};
 use crate::agent::call::{Call, Ending};
 use crate::copy_error::{CopyError, why};
 use crate::failure::Failure;
@@ -161,7 +161,7 @@ pub fn fetch(name: &str, paths: &[&[u8]]) -> Result<Vec<Option<Found>>, Failure>
 fn read_all(name: &str, task: Task, paths: &[&[u8]]) -> Result<Vec<Option<Found>>, Failure> {
     let mut reader = Reader::new(BufReader::new(call(name, task, paths)?));
     let mut all = Vec::new();
-    loop {
+    'records: loop {
         if all.len() > LISTED_MAX {
             return Err(Failure::Lost(malformed()));
         }
@@ -180,6 +180,8 @@ fn read_all(name: &str, task: Task, paths: &[&[u8]]) -> Result<Vec<Option<Found>
                     Ok([]) => break,
                     Ok(chunk) if bytes.len() < FETCHED_BYTES_MAX => bytes.extend_from_slice(chunk),
                     Ok(_) => {}
+                    // The trouble that comes next stands for it: there is one answer for a path.
+                    Err(error) if error.kind() == CANNOT_READ => continue 'records,
                     Err(_) => return Err(cut(name, reader.get_ref().get_ref().ending())),
                 }
             },
@@ -227,7 +229,13 @@ struct Counted<'a, R> {
 
 impl<R: io::Read> Chunks for Counted<'_, R> {
     fn next(&mut self) -> io::Result<&[u8]> {
-        let chunk = self.reader.chunk()?;
+        let chunk = match self.reader.chunk() {
+            Err(error) if error.kind() == CANNOT_READ => {
+                self.is_over = true;
+                return Err(error);
+            }
+            chunk => chunk?,
+        };
         self.progress.add(chunk.len() as u64);
         self.is_over = chunk.is_empty();
         Ok(chunk)
@@ -290,6 +298,8 @@ pub(super) fn send(
                 match taken {
                     Ok(()) if is_over => {}
                     Ok(()) => return Err(Failure::Lost(malformed())),
+                    // The former file stays; the next record says why.
+                    Err(Failure::Lost(error)) if error.kind() == CANNOT_READ => files -= 1,
                     Err(Failure::Lost(_)) => {
                         return Err(is_cut(reader.get_ref().get_ref().ending()));
                     }

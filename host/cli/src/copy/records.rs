@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use agent::tree::{CHUNK_BYTES_MAX, Header, Kind, NAME_BYTES_MAX};
+use agent::tree::{BROKEN_OFF, CHUNK_BYTES_MAX, Header, Kind, NAME_BYTES_MAX};
 
 use super::malformed;
 
@@ -13,6 +13,9 @@ pub(super) struct Record {
     pub(super) name: Vec<u8>,
     pub(super) target: Vec<u8>,
 }
+
+/// How [`Reader::chunk`] fails where a machine cannot read its file further; the next record says why.
+pub(super) const CANNOT_READ: io::ErrorKind = io::ErrorKind::InvalidInput;
 
 /// Records that come.
 pub(super) struct Reader<R> {
@@ -49,11 +52,17 @@ impl<R: Read> Reader<R> {
     }
 
     /// The next chunk of a file; empty behind the last one.
+    ///
+    /// Errors: [`CANNOT_READ`], `InvalidData` for what is none, `UnexpectedEof`.
     pub(super) fn chunk(&mut self) -> io::Result<&[u8]> {
         let mut len = [0; 2];
         self.from.read_exact(&mut len)?;
-        let len = usize::from(u16::from_le_bytes(len));
-        let chunk = self.chunk.get_mut(..len).ok_or_else(malformed)?;
+        let len = u16::from_le_bytes(len);
+        if len == BROKEN_OFF {
+            return Err(CANNOT_READ.into());
+        }
+        let chunk = self.chunk.get_mut(..usize::from(len));
+        let chunk = chunk.ok_or_else(malformed)?;
         self.from.read_exact(chunk)?;
         Ok(chunk)
     }
@@ -142,6 +151,18 @@ impl<R: Read> Chunks for Reader<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_that_cannot_be_read_further_is_none_and_the_next_record_says_why() {
+        let mut bytes = Header::of(Kind::File).encode().to_vec();
+        bytes.extend(*b"\x03\0abc\xff\xff");
+        bytes.extend(Header::of(Kind::Trouble).encode());
+        let mut reader = Reader::new(bytes.as_slice());
+        assert_eq!(reader.record().unwrap().header.kind, Kind::File);
+        assert_eq!(reader.chunk().unwrap(), b"abc");
+        assert_eq!(reader.chunk().unwrap_err().kind(), CANNOT_READ);
+        assert_eq!(reader.record().unwrap().header.kind, Kind::Trouble);
+    }
 
     #[test]
     fn a_tree_comes_out_as_it_went_in_and_is_no_tree_if_it_is_cut() {

@@ -11,7 +11,7 @@ use super::machine::{Copied, path_of, send};
 use super::malformed;
 use super::place::{is_content, split};
 use super::progress::Progress;
-use super::records::{Chunks, Record, Writer};
+use super::records::{CANNOT_READ, Chunks, Record, Writer};
 use crate::copy_error::CopyError;
 use crate::failure::Failure;
 
@@ -94,7 +94,8 @@ fn append(
     })
 }
 
-/// A file with as many bytes as were said: one that grew meanwhile is cut, one that shrank filled up with zeroes.
+/// A file with as many bytes as were said: one that grew meanwhile is cut, one that shrank or cannot be read further is filled
+/// up with zeroes.
 struct Whole<'a> {
     chunks: &'a mut dyn Chunks,
     pending: Vec<u8>,
@@ -105,8 +106,19 @@ struct Whole<'a> {
 impl Whole<'_> {
     fn skip_rest(&mut self) -> io::Result<()> {
         while !self.is_over {
-            self.is_over = self.chunks.next()?.is_empty();
+            self.pending.clear();
+            self.fill()?;
         }
+        Ok(())
+    }
+
+    fn fill(&mut self) -> io::Result<()> {
+        let chunk: &[u8] = match self.chunks.next() {
+            Err(error) if error.kind() == CANNOT_READ => &[],
+            chunk => chunk?,
+        };
+        self.is_over = chunk.is_empty();
+        self.pending.extend_from_slice(chunk);
         Ok(())
     }
 }
@@ -114,9 +126,7 @@ impl Whole<'_> {
 impl Read for Whole<'_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.pending.is_empty() && !self.is_over {
-            let chunk = self.chunks.next()?;
-            self.is_over = chunk.is_empty();
-            self.pending.extend_from_slice(chunk);
+            self.fill()?;
         }
         let left = usize::try_from(self.left).unwrap_or(usize::MAX);
         let room = to.len().min(left);

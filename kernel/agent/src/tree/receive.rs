@@ -8,13 +8,12 @@
 use alloc::vec::Vec;
 
 use agent::tree::{Header, Kind, Trouble, components};
-use mm::io::Source;
 use sync::{Error, Result};
-use vfs::file::{OpenFile, StatusFlags};
+use vfs::file::StatusFlags;
 use vfs::names::{self, Replace, Wanted};
 use vfs::{Change, FileType, LastComponent, OpenHow, Path, Timestamp, Walk, notify};
 
-use super::stream::Input;
+use super::stream::{Input, write_all};
 use super::trouble_of;
 
 /// Why a tree is not received as a whole, and at which name.
@@ -25,7 +24,7 @@ const DRAFT_MODE: u32 = 0o600;
 
 /// Puts a tree into `folder`. What is whole when it fails stays.
 pub(super) fn receive(folder: &[u8], input: &mut Input) -> core::result::Result<(), Failed> {
-    let root = vfs::resolve(None, folder, Walk::FOLLOW | Walk::DIRECTORY);
+    let root = vfs::look(None, folder, Walk::FOLLOW | Walk::DIRECTORY);
     let root = root.map_err(|error| (trouble_of(error), Vec::new()))?;
     loop {
         let header = input.header().map_err(|error| (bad(error), Vec::new()))?;
@@ -69,7 +68,7 @@ fn parent_of(root: &Path, name: &[u8]) -> Option<Result<LastComponent>> {
     let mut at = root.clone();
     for part in parts {
         // Not following: what is no folder, a link too, is refused.
-        match vfs::resolve(Some(&at), part, Walk::DIRECTORY) {
+        match vfs::look(Some(&at), part, Walk::DIRECTORY) {
             Ok(place) => at = place,
             Err(error) => return Some(Err(error)),
         }
@@ -79,7 +78,7 @@ fn parent_of(root: &Path, name: &[u8]) -> Option<Result<LastComponent>> {
 
 /// What is at that name now.
 fn existing(component: &LastComponent) -> Result<Option<Path>> {
-    match vfs::resolve(Some(&component.directory), &component.name, Walk::empty()) {
+    match vfs::look(Some(&component.directory), &component.name, Walk::empty()) {
         Ok(place) => Ok(Some(place)),
         Err(Error::NotFound) => Ok(None),
         Err(error) => Err(error),
@@ -126,14 +125,6 @@ fn file_at(component: LastComponent, header: &Header, input: &mut Input) -> Resu
         drop(open);
         adorn(&place, header)
     })
-}
-
-fn write_all(open: &OpenFile, mut bytes: &[u8]) -> Result<()> {
-    while !bytes.is_empty() {
-        let count = open.write(&mut Source::kernel(bytes))?;
-        bytes = bytes.get(count..).unwrap_or_default();
-    }
-    Ok(())
 }
 
 fn symlink_at(component: LastComponent, header: &Header, target: &[u8]) -> Result<()> {

@@ -68,7 +68,7 @@ impl Sending<'_> {
     fn root(&mut self, how: How, path: &[u8]) -> Result<()> {
         let mut walk = Walk::empty();
         walk.set(Walk::FOLLOW, how.follows);
-        let place = match vfs::resolve(None, path, walk) {
+        let place = match vfs::look(None, path, walk) {
             Ok(place) => place,
             Err(error) => return self.fail(error),
         };
@@ -178,7 +178,7 @@ impl Sending<'_> {
                 Ok(true) => sched::resched_point(),
                 Ok(false) => return Ok(()),
                 Err(error) => {
-                    self.output.no_chunk()?;
+                    self.output.break_off()?;
                     return self.fail(error);
                 }
             }
@@ -221,7 +221,7 @@ impl Level {
         name.make_room(slash.len() + own.len())?;
         name.extend_from_slice(slash);
         name.extend_from_slice(own);
-        vfs::resolve(Some(&self.place), own, Walk::empty())
+        vfs::look(Some(&self.place), own, Walk::empty())
     }
 }
 

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use agent::tree::{CHUNK_BYTES_MAX, Header, Kind, Trouble};
+use agent::tree::{BROKEN_OFF, CHUNK_BYTES_MAX, Header, Kind, Trouble};
 use mach::mem::fallible;
 use mm::io::{Sink, Source};
 use sync::{Error, Result};
@@ -64,6 +64,14 @@ fn read_exact(open: &OpenFile, mut to: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
+pub(super) fn write_all(open: &OpenFile, mut bytes: &[u8]) -> Result<()> {
+    while !bytes.is_empty() {
+        let count = open.write(&mut Source::kernel(bytes))?;
+        bytes = bytes.get(count..).unwrap_or_default();
+    }
+    Ok(())
+}
+
 /// Where records go.
 pub(super) struct Output {
     open: Arc<OpenFile>,
@@ -78,12 +86,8 @@ impl Output {
         })
     }
 
-    fn write(&self, mut bytes: &[u8]) -> Result<()> {
-        while !bytes.is_empty() {
-            let count = self.open.write(&mut Source::kernel(bytes))?;
-            bytes = bytes.get(count..).unwrap_or_default();
-        }
-        Ok(())
+    fn write(&self, bytes: &[u8]) -> Result<()> {
+        write_all(&self.open, bytes)
     }
 
     /// A header with its name and target, whose lengths it has.
@@ -121,6 +125,11 @@ impl Output {
         let whole = self.chunk.get(..LENGTH_BYTES + count).unwrap_or_default();
         self.write(whole)?;
         Ok(Ok(count != 0))
+    }
+
+    /// In the place of the next chunk: there is none, but not because the file ends.
+    pub(super) fn break_off(&self) -> Result<()> {
+        self.write(&BROKEN_OFF.to_le_bytes())
     }
 
     /// The chunk behind the last one.
