@@ -14,7 +14,7 @@
 //!
 //! Bounds: [`PATHS_MAX`] paths, [`PATHS_OF_FOLDER_MAX`] of one folder, [`TEXT_BYTES_MAX`] bytes of text. What does not fit
 //! is counted. Nothing is allocated. A program fails for want of a file when it starts; one that serves looks for the same
-//! file in vain with each request, so after [`MISSES_MAX`] misses the table has heard enough ([`Absences::is_over`]).
+//! file in vain with each request, so after [`HEARD_MAX`] misses the table has heard enough ([`Absences::is_over`]).
 //!
 //! Not here: which of these paths the host has (`host/cli`), the lock, threads.
 #![no_std]
@@ -30,8 +30,8 @@ pub const PATHS_OF_FOLDER_MAX: usize = 16;
 /// Bytes of all paths.
 pub const TEXT_BYTES_MAX: usize = 8 << 10;
 
-/// Misses that are listened to.
-pub const MISSES_MAX: u64 = 16 << 10;
+/// Misses that are listened to, and finds of names for which a search is open.
+pub const HEARD_MAX: u64 = 16 << 10;
 
 /// Folders that each machine makes anew.
 const OWN: [&[u8]; 7] = [
@@ -70,7 +70,7 @@ pub struct Absences {
     paths: [Absence; PATHS_MAX],
     count: usize,
     unnoted: u64,
-    misses: u64,
+    heard: u64,
 }
 
 impl Default for Absences {
@@ -94,13 +94,13 @@ impl Absences {
             paths: [NONE; PATHS_MAX],
             count: 0,
             unnoted: 0,
-            misses: 0,
+            heard: 0,
         }
     }
 
     /// `thread` has not found the absolute `path`.
     pub fn miss(&mut self, thread: ThreadId, path: &[u8]) {
-        self.misses += 1;
+        self.heard += 1;
         let path = without_slashes(path);
         if path.first() != Some(&b'/') || is_own(path) {
             return;
@@ -121,6 +121,7 @@ impl Absences {
 
     /// `thread` has found `path`, and with it what it searched.
     pub fn find(&mut self, thread: ThreadId, path: &[u8]) {
+        self.heard += 1;
         let name = last_name(without_slashes(path));
         let text = &self.text;
         for absence in self.paths.iter_mut().take(self.count) {
@@ -152,7 +153,7 @@ impl Absences {
 
     /// Whether it has heard of enough misses.
     pub fn is_over(&self) -> bool {
-        self.misses >= MISSES_MAX
+        self.heard >= HEARD_MAX
     }
 
     fn known(&self) -> impl Iterator<Item = &Absence> {

@@ -99,11 +99,20 @@ fn a_flood_is_bounded_by_folder_by_count_and_by_bytes() {
 #[test]
 fn a_program_that_serves_is_not_listened_to_for_ever() {
     let mut table = Absences::new();
-    for _ in 1..MISSES_MAX {
+    for _ in 1..HEARD_MAX {
         table.miss(1, b"/etc/localtime");
     }
     assert!(!table.is_over());
     table.miss(1, b"/etc/localtime");
+    assert!(table.is_over());
+    assert_eq!(paths(&table), ["/etc/localtime"]);
+}
+
+#[test]
+fn finds_beside_a_search_that_stays_open_are_not_listened_to_for_ever() {
+    let mut table = Absences::new();
+    table.miss(1, b"/etc/localtime");
+    (1..HEARD_MAX).for_each(|_| table.find(2, b"/srv/localtime"));
     assert!(table.is_over());
     assert_eq!(paths(&table), ["/etc/localtime"]);
 }

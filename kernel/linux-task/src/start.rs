@@ -71,7 +71,7 @@ pub fn find_program(name: &[u8], environment: &[Vec<u8>]) -> Result<Vec<u8>> {
         path.extend_from_slice(folder);
         path.push(b'/');
         path.extend_from_slice(name);
-        if vfs::resolve(None, &path, Walk::FOLLOW).is_ok() {
+        if vfs::look(None, &path, Walk::FOLLOW).is_ok() {
             return Ok(path);
         }
     }

@@ -44,4 +44,4 @@ pub use mount::{
     root,
 };
 pub use open::{CreationFlags, OpenHow, open, open_for_exec, open_path, register_fifo};
-pub use walk::{LastComponent, PATH_BYTES_MAX, Walk, resolve, resolve_parent};
+pub use walk::{LastComponent, PATH_BYTES_MAX, Walk, look, resolve, resolve_parent};

@@ -60,7 +60,7 @@ pub struct LastComponent {
 
 /// Finds what `path` names, starting at `start` (`None`: the working directory).
 pub fn resolve(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
-    let found = walk(start, path, how);
+    let found = look(start, path, how);
     match &found {
         Ok(_) => absent::note_find(path),
         Err(Error::NotFound) => absent::note_miss(start, path),
@@ -69,7 +69,8 @@ pub fn resolve(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
     found
 }
 
-fn walk(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
+/// The same for the kernel's own looks: what they do not find no program lacks ([`absent`]).
+pub fn look(start: Option<&Path>, path: &[u8], how: Walk) -> Result<Path> {
     let mut walker = Walker::new(start, path, how)?;
     match walker.run(path, true)? {
         None if how.contains(Walk::UNMOUNT) => Ok(walker.at.enter_mounts()),

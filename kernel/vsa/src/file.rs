@@ -67,7 +67,7 @@ impl AreaFile {
     }
 
     /// Errors: `BadFile` for a descriptor that does not read and write, `Invalid` for a size that cannot be, `Busy` if the
-    /// area has a ring, and those of [`Ring::new`].
+    /// area has a ring, `Interrupted` while the disk has requests of the ring before, and those of [`Ring::new`].
     fn set_up(&self, open: &OpenFile, entries: u64) -> Result<usize> {
         if !open.is_readable() || !open.is_writable() {
             return Err(Error::BadFile);

@@ -56,8 +56,8 @@ fn run(program: &str, args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// The command; it must succeed.
-fn said(args: &[&str]) -> Result<String, String> {
+/// What the command writes; it must succeed.
+pub(crate) fn said(args: &[&str]) -> Result<String, String> {
     let output = sietch()
         .args(args)
         .output()

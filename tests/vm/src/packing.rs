@@ -1,9 +1,8 @@
 //! What packing leaves out, and what it finds: files that a program lacks, its shell, images of programs of this host.
 
-use std::process::Output;
-
 use crate::Test;
-use crate::guest::{BOOT_PATIENCE, Setup, sietch};
+use crate::guest::{BOOT_PATIENCE, Setup};
+use crate::images::said;
 use crate::status::expect_status;
 
 /// The tests, which one CPU more or less changes nothing of.
@@ -72,19 +71,5 @@ fn imaged(setup: &Setup) -> Result<(), String> {
     match end.console.contains("it calls a shell") && end.console.contains("42") {
         true => said(&["rmi", NAME]).map(drop),
         false => Err(format!("it says {:?}", end.console)),
-    }
-}
-
-/// What the command writes; it must succeed.
-fn said(args: &[&str]) -> Result<String, String> {
-    let output = sietch().args(args).output();
-    let Output {
-        status,
-        stdout,
-        stderr,
-    } = output.map_err(|error| error.to_string())?;
-    match status.success() {
-        true => Ok(String::from_utf8_lossy(&stdout).into_owned()),
-        false => Err(format!("{args:?}: {}", String::from_utf8_lossy(&stderr))),
     }
 }
