@@ -6,11 +6,12 @@
 //! let in, softirqs run, and others that wait are let go first.
 //!
 //! Invariant: the caller holds no spin lock, and nothing that belongs to a CPU. It may hold a
-//! sleeping lock.
+//! sleeping lock. What softirqs call too, such as a signal to a process group, may have such points: there
+//! nobody is let go first, for a softirq holds locks that the next one takes.
 
 use crate::preempt::preempt_if_due;
 use crate::wake::note_arrivals;
-use crate::{Flags, preempt_off, run_softirqs, try_current};
+use crate::{Flags, preempt_off, run_softirqs, softirq, try_current};
 
 /// Stretches end this often: 50 µs.
 const PER_SECOND: u64 = 20_000;
@@ -25,6 +26,9 @@ pub fn resched_point() {
 
 #[cold]
 fn let_others() {
+    if softirq::is_running() {
+        return;
+    }
     // Threads without a program have nobody to wait for while the machine starts.
     let Some(me) = try_current().filter(|me| me.id() != 0) else {
         return;

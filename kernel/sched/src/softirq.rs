@@ -4,7 +4,7 @@
 //! the way back to user mode and before the CPU halts. A source may also be *polled*:
 //! before a halt each source arms its doorbell and says whether work came meanwhile.
 
-use core::sync::atomic::{AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::CpuId;
 use mach::cpu::PerCpu;
@@ -77,6 +77,8 @@ static SOURCES: [Once<Work>; COUNT] = [const { Once::new() }; COUNT];
 static PENDING: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
 /// What is to run before the CPU halts, or at its next sample.
 static BY_REST: PerCpu<AtomicU32> = PerCpu::new(|| AtomicU32::new(0));
+/// Whether this CPU runs a source, which may hold what the next one takes.
+static IS_RUNNING: PerCpu<AtomicBool> = PerCpu::new(|| AtomicBool::new(false));
 
 /// Those that are looked at, by their bits: most halts have few to look at.
 static LOOKED_AT: AtomicU32 = AtomicU32::new(0);
@@ -160,6 +162,7 @@ pub fn run_softirqs() -> bool {
     if pending.load(Ordering::Relaxed) == 0 {
         return false;
     }
+    IS_RUNNING.get().store(true, Ordering::Relaxed);
     let mut bits = pending.swap(0, Ordering::Acquire);
     while let Some(&source) = Softirq::ALL.get(bits.trailing_zeros() as usize) {
         bits &= bits - 1;
@@ -168,7 +171,13 @@ pub fn run_softirqs() -> bool {
             preempt_off::end_softirq(Cause::softirq(source as u32));
         }
     }
+    IS_RUNNING.get().store(false, Ordering::Relaxed);
     true
+}
+
+/// Whether a source runs on this CPU: it holds locks, and gives way to nobody.
+pub(crate) fn is_running() -> bool {
+    IS_RUNNING.get().load(Ordering::Relaxed)
 }
 
 /// Looks at all sources that can be looked at: true if there is work on this CPU.

@@ -34,6 +34,10 @@ pub const TESTS_OF_PORTS: &[Test] = &[
         window,
     ),
     (
+        "keys are taken while a crowd in front hears of a new size",
+        crowd,
+    ),
+    (
         "at a terminal an output that goes elsewhere is no terminal",
         mixed,
     ),
@@ -78,6 +82,28 @@ fn window(setup: &Setup) -> Result<(), String> {
     if !terminal.screen.wait_for("40 120", PATIENCE) {
         return Err(format!("the size stays: {:?}", terminal.screen.text()));
     }
+    terminal.leave()
+}
+
+/// A signal to many processes takes longer than the kernel keeps keys waiting elsewhere.
+fn crowd(setup: &Setup) -> Result<(), String> {
+    let mut terminal = Terminal::start(setup)?;
+    let waits = "i=0; while [ $i -lt 300 ]; do sleep 1000 & i=$((i + 1)); done; echo crowd $((1 + 1)); \
+        while read -r key && [ $key != end ]; do echo got $key $((1 + 1)); done; echo bye $((1 + 1))";
+    terminal.ask(&format!("sh -c '{waits}'"), "crowd 2")?;
+    for turn in 0..200 {
+        terminal.resize(30 + turn % 2, 97)?;
+        terminal.write(&format!("key{turn}\r"))?;
+        // The reader is kept from falling behind, not the kernel.
+        if turn % 20 == 19
+            && !terminal
+                .screen
+                .wait_for(&format!("got key{turn} 2"), PATIENCE)
+        {
+            return Err(format!("key {turn} is lost: {:?}", terminal.screen.text()));
+        }
+    }
+    terminal.ask("end", "bye 2")?;
     terminal.leave()
 }
 
