@@ -77,7 +77,7 @@ pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
         `--owned`, stands in [vsa.md](vsa.md).\n\n\
         {counts}\
         ## Rates\n\n\
-        In {rounds} alternating rounds, by the clock of a host that did other work meanwhile: the spread shows how much. `unsafe`: the\n\
+        Rounds, in which the systems take turns: {rounds}. The clock is the host's, and the spread shows what else that did. `unsafe`: the\n\
         images lie in the host's memory, and it passes over flushes. `writeback`: on its disk, and a flush waits for that. CPU time is\n\
         that of the QEMU process, which a busy host changes less. The row\n\
         of the disk itself is the bound of all that waits for it once. Sequential transfers are buffered, of a file of 64 MiB on ext4 in\n\
