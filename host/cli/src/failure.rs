@@ -463,6 +463,14 @@ pub enum Failure {
         /// The machine.
         name: String,
     },
+    /// `sietch update --restart` for a machine of which nothing is kept.
+    #[error(
+        "The machine {name} was started with --rm, so that nothing of it is kept from which it could be started again: use `sietch stop {name}`, and `sietch run` without --rm."
+    )]
+    RemovedAtItsEnd {
+        /// The machine.
+        name: String,
+    },
     /// A machine without /proc.
     #[error(
         "The machine {name} has no /proc that says what runs in it: mount it there, as a Linux system does."

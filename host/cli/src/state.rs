@@ -435,7 +435,18 @@ impl Folder {
         self.0.join("machine.json")
     }
 
-    /// Writes the settings; from now on the machine is listed.
+    /// Writes the settings of a machine that this process has just started; from now on it is listed. If it was started again,
+    /// the line of its next start stays, which others may have changed while this process read its own.
+    pub fn write_started(&self, settings: Settings) -> Result<(), Failure> {
+        let _lock = self.lock()?;
+        let line = self.own_settings().map(|settings| settings.arguments);
+        self.write_settings(&Settings {
+            arguments: line.unwrap_or(settings.arguments),
+            ..settings
+        })
+    }
+
+    /// Writes the settings, of which the caller has the lock.
     pub fn write_settings(&self, settings: &Settings) -> Result<(), Failure> {
         let text = serde_json::to_vec_pretty(settings).unwrap_or_default();
         let path = self.settings_file();

@@ -9,6 +9,7 @@
 //! its name, and nobody takes it for one that has ended.
 
 use std::env;
+use std::iter;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::sync::Arc;
@@ -19,9 +20,8 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::failure::Failure;
-use crate::flags::RestartPolicy;
+use crate::flags::{RestartPolicy, RunFlags};
 use crate::state::Folder;
-use crate::updates;
 
 /// Set for a process that starts its machine again: how often before, and how long it waited.
 const TURN: &str = "SIETCH_RESTARTED";
@@ -64,7 +64,8 @@ impl Turn {
         }
     }
 
-    /// The next one, if `policy` wants it after that end, and nobody has stopped the machine.
+    /// The next one, if `policy`, or what `sietch update` has put into its place, wants it after that end, and nobody has stopped
+    /// the machine.
     pub fn next(
         self,
         policy: RestartPolicy,
@@ -72,7 +73,7 @@ impl Turn {
         status: u8,
         ran: Duration,
     ) -> Option<Self> {
-        let policy = updates::restart_policy(folder.path()).unwrap_or(policy);
+        let policy = policy_of(folder).unwrap_or(policy);
         let is_next = policy.wants(status, self.restarts) && !folder.is_wished_to_stop();
         is_next.then(|| self.after(ran))
     }
@@ -86,7 +87,7 @@ impl Turn {
             return folder.note_no_restart();
         }
         let this = env::current_exe().map_err(Failure::file("sietch"))?;
-        // Its line, which `sietch network connect` may have changed.
+        // Its line, which others may have changed ([`crate::line`]).
         let arguments = folder.own_settings().map(|settings| settings.arguments);
         let error = Command::new(this)
             .args(arguments.unwrap_or_else(|| env::args().skip(1).collect()))
@@ -98,6 +99,14 @@ impl Turn {
         folder.note_no_restart()?;
         Err(Failure::Lost(error))
     }
+}
+
+/// The policy of the line with which the machine of this process is started again.
+fn policy_of(folder: &Folder) -> Option<RestartPolicy> {
+    let line = folder.own_settings()?.arguments;
+    let words = iter::once("sietch".to_string()).chain(line);
+    let flags = RunFlags::of_line(words).ok()?;
+    Some(flags.life.restart)
 }
 
 /// Waits; whether somebody stops the machine meanwhile.

@@ -229,6 +229,9 @@ fn updated(setup: &Setup) -> Result<(), String> {
     expect(&["update", "-m", "1G", name], 125, &["no balloon"])?;
     expect(&["update", name], 125, &["changes nothing"])?;
     expect(&["update", "--restart", "on-failure:1", name], 0, &[name])?;
+    // It stays so in a machine that is started anew.
+    expect(&["restart", "-t", "0", name], 0, &[name])?;
+    wait_for_log(name, "ready")?;
     // It ends with 3, is started once more, and ends with 3 again.
     for restarts in ["0", "1"] {
         wait_until(|| {

@@ -7,8 +7,9 @@ use switch::{Network, join};
 use crate::failure::Failure;
 use crate::flags::OutputFlags;
 use crate::flags::{NetworkCommand, NetworkConnectFlags, NetworkInspectFlags, NetworkNamesFlags};
+use crate::line;
 use crate::networks::{self, Store};
-use crate::state::{Folder, Settings};
+use crate::state::Settings;
 
 /// Runs the command.
 pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
@@ -77,17 +78,7 @@ fn change(
     to: fn(&Settings, &str) -> Result<Vec<String>, Failure>,
 ) -> Result<u8, Failure> {
     let name = &flags.machine;
-    let folder = Folder::of(name);
-    let no_such = || Failure::NoSuchMachine { name: name.clone() };
-    folder.settings().ok_or_else(no_such)?;
-    // Its session may note its end right now.
-    let _lock = folder.lock()?;
-    let settings = folder.settings().ok_or_else(no_such)?;
-    let arguments = to(&settings, &flags.network)?;
-    folder.write_settings(&Settings {
-        arguments,
-        ..settings
-    })?;
+    line::change(name, |settings| to(settings, &flags.network))?;
     println!("{name} has that from its next start on: `sietch restart {name}`.");
     Ok(0)
 }

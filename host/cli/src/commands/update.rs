@@ -1,7 +1,8 @@
 //! `sietch update`: changes of a machine that runs.
 //!
 //! The host's CPUs that work for a machine are chosen by the affinity of QEMU's threads, which takes effect at once and without
-//! rights, and lasts until QEMU ends. The machine keeps its virtual CPUs, which share what there is.
+//! rights, and lasts until QEMU ends. The machine keeps its virtual CPUs, which share what there is. Whether it is started again is
+//! a word of its line ([`crate::line`]), and lasts.
 
 use std::fs;
 
@@ -9,9 +10,9 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::failure::Failure;
-use crate::flags::{RunFlags, UpdateFlags};
+use crate::flags::{RestartPolicy, RunFlags, UpdateFlags};
+use crate::line;
 use crate::state::{Folder, Settings};
-use crate::updates;
 
 /// Runs the command.
 pub fn update(flags: &UpdateFlags) -> Result<u8, Failure> {
@@ -35,8 +36,8 @@ fn update_one(flags: &UpdateFlags, name: &str) -> Result<(), Failure> {
     if flags.memory.is_some() {
         return Err(Failure::MemoryIsFixed { name: name.into() });
     }
-    if flags.restart.is_some() && !is_in_background(&settings) {
-        return Err(Failure::NotInBackground { name: name.into() });
+    if let Some(policy) = flags.restart {
+        check_restart(&settings, policy)?;
     }
     if let Some(cpus) = flags.cpus {
         let own = folder.plan().map_or(u8::MAX, |(machine, _)| machine.cpus);
@@ -52,16 +53,32 @@ fn update_one(flags: &UpdateFlags, name: &str) -> Result<(), Failure> {
         pin(settings.qemu_pid, &set_of(&list.0))?;
     }
     match flags.restart {
-        Some(policy) => updates::set_restart_policy(folder.path(), policy),
+        Some(policy) => line::change(name, |settings| Ok(with_policy(settings, policy))),
         None => Ok(()),
     }
 }
 
-/// Whether its own line says so.
-fn is_in_background(settings: &Settings) -> bool {
+/// Whether somebody could start it again, by its own line.
+///
+/// Errors: `NotInBackground`; `RemovedAtItsEnd`.
+fn check_restart(settings: &Settings, policy: RestartPolicy) -> Result<(), Failure> {
     let line = ["sietch".to_string()].into_iter();
     let line = line.chain(settings.arguments.iter().cloned());
-    RunFlags::of_line(line).is_ok_and(|flags| flags.detach)
+    let name = settings.name.clone();
+    match RunFlags::of_line(line) {
+        Ok(flags) if flags.rm && policy != RestartPolicy::No => {
+            Err(Failure::RemovedAtItsEnd { name })
+        }
+        Ok(flags) if flags.detach => Ok(()),
+        _ => Err(Failure::NotInBackground { name }),
+    }
+}
+
+/// The line of a machine with that policy, and as it was before if that is none.
+fn with_policy(settings: &Settings, policy: RestartPolicy) -> Vec<String> {
+    let told = policy.to_string();
+    let is_given = policy != RestartPolicy::No;
+    line::with(settings, "--restart", is_given.then_some(&told))
 }
 
 fn set_of(cpus: &[usize]) -> CpuSet {

@@ -24,12 +24,15 @@ use switch::{Files, Lease, Membership, Network};
 
 use crate::failure::Failure;
 use crate::flags::{Ip, NetFlag, RunFlags};
+use crate::line;
 use crate::state::Settings;
 
 pub(crate) use store::{Store, users};
 
 /// Networks that a machine may be on: each costs its card's hub a copy of each frame.
 const NETWORKS_MAX: usize = 8;
+/// The flag that names one, by both its names.
+const NET_FLAGS: [&str; 2] = ["--net", "--network"];
 /// Where the kernel finds what links it is to make (`core/linkctl`), in the image.
 pub(crate) const LINKS_FILE: &str = "etc/dladm/datalink.conf";
 /// Kinds of files in a mode (inode(7)).
@@ -206,8 +209,8 @@ fn links(leases: &[(Network, Lease)]) -> String {
 /// Errors: `SeveralNetworks` for one that is on another kind of network; `NotWithFrom` and `NotOnNetwork` for one that would not
 /// start so.
 pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
-    let mut line = settings.arguments.clone();
-    let typed = iter::once("sietch".to_string()).chain(line.iter().cloned());
+    let mut words = settings.arguments.clone();
+    let typed = iter::once("sietch".to_string()).chain(words.iter().cloned());
     let flags = RunFlags::of_line(typed).ok();
     if flags.as_ref().is_some_and(|flags| flags.from.is_some()) {
         let flag = "--network".into();
@@ -219,58 +222,34 @@ pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Fail
     let nets = flags.map_or_else(Vec::new, |flags| flags.net);
     let own = NetFlag::Network(network.into());
     if nets.contains(&own) {
-        return Ok(line);
+        return Ok(words);
     }
-    let words = own_words(settings, &line);
     // Behind those that it is on, as the first one leads out.
-    let last = line[..words].iter().rposition(|word| is_net(word));
+    let is_net = |word: &String| line::is_one_of(&NET_FLAGS, word);
+    let last = words[..line::own_words(settings)].iter().rposition(is_net);
     let is_on_networks = nets.iter().all(|net| matches!(net, NetFlag::Network(_)));
     let at = match last {
         Some(_) if !is_on_networks => return Err(Failure::SeveralNetworks),
-        Some(at) if line[at].contains('=') => at + 1,
+        Some(at) if words[at].contains('=') => at + 1,
         Some(at) => at + 2,
-        None => line.len().min(1),
+        None => words.len().min(1),
     };
-    line.insert(at, format!("--network={network}"));
-    Ok(line)
+    words.insert(at, format!("--network={network}"));
+    Ok(words)
 }
 
 /// The line of a machine that is not on that network any more.
 ///
 /// Errors: `NotOnThatNetwork`.
 pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
-    let line = &settings.arguments;
-    let words = own_words(settings, line);
-    let mut kept: Vec<String> = Vec::new();
-    let mut at = 0;
-    while let Some(word) = line.get(at) {
-        let (value, taken) = match word.split_once('=') {
-            _ if at >= words || !is_net(word) => (None, 1),
-            Some((_, value)) => (Some(value), 1),
-            None => (line.get(at + 1).map(String::as_str), 2),
-        };
-        if value != Some(network) {
-            kept.extend(line.iter().skip(at).take(taken).cloned());
-        }
-        at += taken;
-    }
-    match kept.len() < line.len() {
+    let kept = line::without(settings, &NET_FLAGS, |value| value == network);
+    match kept.len() < settings.arguments.len() {
         true => Ok(kept),
         false => Err(Failure::NotOnThatNetwork {
             machine: settings.name.clone(),
             network: network.into(),
         }),
     }
-}
-
-/// So many of the first words are ours, and not the program's.
-fn own_words(settings: &Settings, line: &[String]) -> usize {
-    line.len().saturating_sub(settings.words_of_program())
-}
-
-fn is_net(word: &str) -> bool {
-    let flag = word.split('=').next().unwrap_or(word);
-    flag == "--net" || flag == "--network"
 }
 
 fn wish(flags: &RunFlags) -> Option<Ipv4Addr> {
@@ -337,18 +316,9 @@ pub fn serve(name: &str) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use cpio::Archive;
-    use serde_json::json;
 
     use super::*;
-
-    fn machine(line: &str, command: &str) -> Settings {
-        let words = |text: &str| text.split(' ').map(ToString::to_string).collect::<Vec<_>>();
-        serde_json::from_value(json!({
-            "name": "m", "command": words(command), "qemu_pid": 0, "session_pid": 0, "ports": [],
-            "kernel": "/k", "memory_mib": 1, "started_s": 0, "arguments": words(line),
-        }))
-        .expect("settings")
-    }
+    use crate::line::tests::machine;
 
     #[test]
     fn a_machine_is_started_again_on_one_network_more_or_less() {
