@@ -85,7 +85,7 @@ fn words_for_the_kernel_are_keys_with_values() {
     let flags = run_flags("sietch run --nic e1000 --kernel-option frames=shuffle true");
     assert_eq!(flags.nic, NicFlag::E1000);
     assert_eq!(flags.kernel_option, [("frames".into(), "shuffle".into())]);
-    assert!(parse_option("frames").is_err());
+    assert!(run::parse_option("frames").is_err());
 }
 
 #[test]
