@@ -186,7 +186,8 @@ pub struct ProgramFlags {
     /// docker-archive:FILE, docker://HOST/NAME[:TAG], or one that `sietch images` lists; and its arguments
     #[arg(
         value_name = "PROGRAM [ARGS]",
-        required = true,
+        // `run --from` has its program in a snapshot, and `build --from` names it.
+        required_unless_present = "from",
         trailing_var_arg = true
     )]
     command: Vec<String>,
@@ -198,10 +199,10 @@ impl ProgramFlags {
         self.command.first().map_or("", String::as_str)
     }
 
-    /// The same with another program, and no arguments.
+    /// The same with that program, whose arguments the words are.
     #[must_use]
     pub fn with_program(mut self, program: &str) -> Self {
-        self.command = vec![program.into()];
+        self.command.insert(0, program.into());
         self
     }
 
@@ -250,8 +251,8 @@ pub struct BuildFlags {
         required_unless_present = "tag"
     )]
     pub output: Option<PathBuf>,
-    /// The program by a flag, for one without arguments
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "command")]
+    /// The program by a flag: the words behind the flags are its arguments, behind -- if the first of them begins with a dash
+    #[arg(long, value_name = "PROGRAM")]
     pub from: Option<String>,
     /// Make a container image of the store instead
     #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]

@@ -22,6 +22,33 @@ fn the_programs_own_flags_are_left_to_it() {
 }
 
 #[test]
+fn a_program_to_build_is_named_by_a_word_or_by_a_flag() {
+    let built = |line: &str| {
+        let typed = ["sietch", "build", "-t", "mine"].into_iter();
+        let parsed = Cli::try_parse_from(typed.chain(line.split_whitespace())).ok()?;
+        let Command::Build(flags) = parsed.command else {
+            return None;
+        };
+        let program = match &flags.from {
+            Some(program) => flags.program.with_program(program),
+            None => flags.program,
+        };
+        Some(program.command().join(" "))
+    };
+    let line = Some("redis-server --save 60 1".to_string());
+    assert_eq!(built("redis-server --save 60 1"), line);
+    assert_eq!(built("--from redis-server -- --save 60 1"), line);
+    assert_eq!(
+        built("--from echo a --from b"),
+        Some("echo a --from b".into())
+    );
+    assert_eq!(built("--from redis-server"), Some("redis-server".into()));
+    assert_eq!(built(""), None);
+    assert!(Cli::try_parse_from(["sietch", "run"]).is_err());
+    assert!(Cli::try_parse_from(["sietch", "run", "--from", "a", "b"]).is_err());
+}
+
+#[test]
 fn ports_are_written_as_in_docker() {
     let full: Publish = "127.0.0.1:53:5353/udp".parse().expect("valid");
     assert_eq!(full.0.host_ip, Ipv4Addr::LOCALHOST);
