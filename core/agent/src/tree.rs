@@ -10,7 +10,8 @@
 //!
 //! Little endian. Names are relative to the tree's root, whose name is empty, and a folder comes before what is in it. A
 //! file's `size` is what it was when somebody looked; its chunks say how long it is. [`Kind::End`] is the last record: a
-//! stream without it was cut. A file that cannot be read further is none: the [`Kind::Trouble`] that follows says why.
+//! stream without it was cut. The target of a file that has several names is its [`FileId`], so that who unpacks the tree can
+//! give the same file all those names that the tree has of it; its bytes follow each of them. A file that cannot be read further is none: the [`Kind::Trouble`] that follows says why.
 //!
 //! Nobody trusts the names: [`components`] gives those of one that stays below the root.
 
@@ -21,7 +22,7 @@ pub enum Kind {
     Folder,
     /// A folder that what follows is in: if it is there, it stays as it is.
     Parent,
-    /// A regular file, whose bytes follow.
+    /// A regular file, whose bytes follow; the target is its [`FileId`] if it has several names.
     File,
     /// A symbolic link; the target is its text.
     Symlink,
@@ -108,6 +109,19 @@ impl Trouble {
 
 /// Bytes of a name or a target, at most.
 pub const NAME_BYTES_MAX: usize = 4095;
+/// What tells a file that has several names from others of its machine: its device and its number, little endian. Another file may
+/// have both after its end.
+pub type FileId = [u8; 16];
+
+/// That of a file.
+pub fn file_id(device: u64, number: u64) -> FileId {
+    let mut id = FileId::default();
+    let (first, second) = id.split_at_mut(8);
+    first.copy_from_slice(&device.to_le_bytes());
+    second.copy_from_slice(&number.to_le_bytes());
+    id
+}
+
 /// Bytes of a chunk, at most.
 pub const CHUNK_BYTES_MAX: usize = 32 << 10;
 /// In the place of a chunk's length: the file cannot be read further.

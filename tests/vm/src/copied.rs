@@ -95,7 +95,7 @@ fn tree(at: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// What two trees must have in common: names, kinds, modes, times, texts.
+/// What two trees must have in common: names, kinds, modes, times, texts, how many names a file has.
 fn described(at: &Path) -> Result<Vec<String>, String> {
     let failed = |error: std::io::Error| format!("{}: {error}", at.display());
     let mut lines = Vec::new();
@@ -114,10 +114,11 @@ fn described(at: &Path) -> Result<Vec<String>, String> {
                     format!("{} {sum:x}", bytes.len())
                 }),
             };
+            let names = if file.is_dir() { 0 } else { file.nlink() };
             let name = path.strip_prefix(at).unwrap_or(&path).to_path_buf();
             let content = content.map_err(failed)?;
             lines.push(format!(
-                "{name:?} {:o} {} {content}",
+                "{name:?} {:o} {} {names} {content}",
                 file.mode(),
                 file.mtime()
             ));

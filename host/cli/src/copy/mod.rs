@@ -6,6 +6,7 @@
 //! records.rs   the stream between (`core/agent`'s trees)
 //! walk.rs      files of this host to records
 //! unpack.rs    records to files of this host
+//! links.rs     files that have several names
 //! tape.rs      both for `-`: a tar at standard input or output
 //! progress.rs  how far it is, at a terminal
 //! ```
@@ -13,6 +14,7 @@
 //! The machine is not believed: whatever its names are, nothing is written outside the folder that was asked for, and what it
 //! sends is held a chunk at a time. A file takes the place of another one when it is whole, on both sides.
 
+mod links;
 mod machine;
 mod place;
 mod progress;

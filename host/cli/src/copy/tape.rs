@@ -7,6 +7,7 @@ use std::mem;
 use agent::tree::{Header, Kind, components};
 use tar::{Archive, Builder, EntryType};
 
+use super::links::Links;
 use super::machine::{Copied, path_of, send};
 use super::malformed;
 use super::place::{is_content, split};
@@ -21,6 +22,7 @@ pub(super) fn write(name: &str, path: &[u8], follows: bool) -> Result<Copied, Fa
         return Err(CopyError::Terminal.into());
     }
     let mut builder = Builder::new(BufWriter::new(io::stdout().lock()));
+    let mut links = Links::default();
     let top = match is_content(path) {
         true => b".",
         false => split(path).1,
@@ -30,7 +32,7 @@ pub(super) fn write(name: &str, path: &[u8], follows: bool) -> Result<Copied, Fa
         path,
         follows,
         Progress::new(false),
-        |record, chunks| append(&mut builder, top, record, chunks),
+        |record, chunks| append(&mut builder, &mut links, top, record, chunks),
     );
     let copied = match sent {
         Ok(copied) => copied,
@@ -47,6 +49,7 @@ pub(super) fn write(name: &str, path: &[u8], follows: bool) -> Result<Copied, Fa
 
 fn append(
     builder: &mut Builder<impl Write>,
+    links: &mut Links<()>,
     top: &[u8],
     record: &Record,
     chunks: &mut dyn Chunks,
@@ -75,18 +78,25 @@ fn append(
             tar.set_entry_type(EntryType::Symlink);
             builder.append_link(&mut tar, path, path_of(&record.target))
         }
-        _ => {
-            tar.set_entry_type(EntryType::Regular);
-            tar.set_size(header.size);
-            let mut whole = Whole {
-                chunks,
-                pending: Vec::new(),
-                left: header.size,
-                is_over: false,
-            };
-            let appended = builder.append_data(&mut tar, path, &mut whole);
-            appended.and_then(|()| whole.skip_rest())
-        }
+        _ => match links.first(record) {
+            Some(first) => {
+                tar.set_entry_type(EntryType::Link);
+                // Its bytes came with the first name.
+                let skipped = Whole::of(chunks, 0).skip_rest();
+                skipped.and_then(|()| builder.append_link(&mut tar, path, path_of(&first.name)))
+            }
+            None => {
+                tar.set_entry_type(EntryType::Regular);
+                tar.set_size(header.size);
+                let mut whole = Whole::of(chunks, header.size);
+                let appended = builder.append_data(&mut tar, path, &mut whole);
+                let appended = appended.and_then(|()| whole.skip_rest());
+                if appended.is_ok() && !whole.is_broken {
+                    links.note(record, &full, ());
+                }
+                appended
+            }
+        },
     };
     appended.map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => Failure::Lost(error),
@@ -101,9 +111,21 @@ struct Whole<'a> {
     pending: Vec<u8>,
     left: u64,
     is_over: bool,
+    /// Whether it cannot be read further.
+    is_broken: bool,
 }
 
-impl Whole<'_> {
+impl<'a> Whole<'a> {
+    fn of(chunks: &'a mut dyn Chunks, bytes: u64) -> Self {
+        Self {
+            chunks,
+            pending: Vec::new(),
+            left: bytes,
+            is_over: false,
+            is_broken: false,
+        }
+    }
+
     fn skip_rest(&mut self) -> io::Result<()> {
         while !self.is_over {
             self.pending.clear();
@@ -114,7 +136,10 @@ impl Whole<'_> {
 
     fn fill(&mut self) -> io::Result<()> {
         let chunk: &[u8] = match self.chunks.next() {
-            Err(error) if error.kind() == CANNOT_READ => &[],
+            Err(error) if error.kind() == CANNOT_READ => {
+                self.is_broken = true;
+                &[]
+            }
             chunk => chunk?,
         };
         self.is_over = chunk.is_empty();
@@ -274,6 +299,8 @@ fn header_of(tar: &tar::Header, keeps_owners: bool) -> io::Result<Header> {
 
 #[cfg(test)]
 mod tests {
+    use agent::tree::file_id;
+
     use super::super::records::Reader;
     use super::*;
 
@@ -347,6 +374,41 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_several_names_is_in_a_tar_once() {
+        let file = |name: &[u8], number| Record {
+            header: Header {
+                size: 3,
+                ..Header::of(Kind::File)
+            },
+            name: name.to_vec(),
+            target: file_id(1, number).to_vec(),
+        };
+        let (mut builder, mut links) = (Builder::new(Vec::new()), Links::default());
+        for record in [file(b"a", 1), file(b"b", 2), file(b"d/a", 1)] {
+            let mut bytes = Vec::new();
+            let mut note = |_| {};
+            let mut writer = Writer::new(&mut bytes, &mut note);
+            writer
+                .file(&record.header, b"", &mut &b"abc"[..])
+                .expect("memory");
+            let mut chunks = Reader::new(bytes.as_slice());
+            chunks.record().expect("a tree");
+            append(&mut builder, &mut links, b"t", &record, &mut chunks).expect("memory");
+        }
+        let tar = builder.into_inner().expect("memory");
+        let mut archive = Archive::new(tar.as_slice());
+        let entries = archive.entries().expect("a tar").map(|entry| {
+            let entry = entry.expect("a tar");
+            let target = entry.link_name_bytes().unwrap_or_default();
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            (text(&entry.path_bytes()), text(&target), entry.size())
+        });
+        let expected = [("t/a", "", 3), ("t/b", "", 3), ("t/d/a", "t/a", 0)];
+        let expected = expected.map(|(name, target, size)| (name.into(), target.into(), size));
+        assert_eq!(entries.collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
     fn a_file_that_grew_or_shrank_has_as_many_bytes_as_were_said() {
         struct Fixed(Vec<&'static [u8]>);
         impl Chunks for Fixed {
@@ -356,12 +418,7 @@ mod tests {
         }
         for (size, expected) in [(2, &b"ab"[..]), (4, b"abc\0"), (3, b"abc")] {
             let mut chunks = Fixed(vec![b"abc"]);
-            let mut whole = Whole {
-                chunks: &mut chunks,
-                pending: Vec::new(),
-                left: size,
-                is_over: false,
-            };
+            let mut whole = Whole::of(&mut chunks, size);
             let mut seen = Vec::new();
             whole.read_to_end(&mut seen).expect("memory");
             assert_eq!(seen, expected);

@@ -5,6 +5,8 @@
 //! out of it. A file is written as a draft beside its place, and renamed when it is whole. Set-id bits stay away unless
 //! owners are wanted too: a program of the machine is not to run on this host for whoever copied it.
 //!
+//! One more name of a file that came before is made a hard link to it (`links`), if what has its first name is still that file.
+//!
 //! Folders get their modes and times at the end: one that nobody may write to has to be filled first.
 
 use std::ffi::OsStr;
@@ -17,10 +19,11 @@ use std::path::{Path, PathBuf};
 use agent::tree::{Header, Kind, components};
 use rustix::fs::{
     AtFlags, Gid, Mode, OFlags, Timespec, Timestamps, UTIME_OMIT, Uid, chownat, fchmod, fchown,
-    futimens, mkdirat, openat, renameat, symlinkat, unlinkat, utimensat,
+    fstat, futimens, linkat, mkdirat, openat, renameat, statat, symlinkat, unlinkat, utimensat,
 };
 use rustix::io::Errno;
 
+use super::links::{First, Links};
 use super::machine::copy_chunks;
 use super::records::{Chunks, Record};
 use crate::copy_error::CopyError;
@@ -35,6 +38,9 @@ const FOLDER: OFlags = OFlags::RDONLY
 const DRAFT_FOLDER: u32 = 0o700;
 const DRAFT_FILE: u32 = 0o600;
 
+/// What tells a file of this host from others: device and number.
+type Inode = (u64, u64);
+
 /// A tree that is being unpacked.
 pub(super) struct Unpack {
     folder: PathBuf,
@@ -43,6 +49,7 @@ pub(super) struct Unpack {
     keeps_owners: bool,
     /// Folders that still get what they are to have.
     folders: Vec<(Vec<u8>, Header)>,
+    links: Links<Inode>,
     draft: String,
 }
 
@@ -57,6 +64,7 @@ impl Unpack {
             top: top.to_vec(),
             keeps_owners,
             folders: Vec::new(),
+            links: Links::default(),
             draft: format!(".sietch-cp-{}", std::process::id()),
         })
     }
@@ -84,7 +92,13 @@ impl Unpack {
                 self.folders.push((name, record.header));
                 Ok(())
             }
-            Kind::File => self.file(&parent, &own, &path, &record.header, chunks),
+            Kind::File => {
+                if !self.link(&parent, &own, &path, record, chunks)? {
+                    let inode = self.file(&parent, &own, &path, &record.header, chunks)?;
+                    self.links.note(record, &name, inode);
+                }
+                Ok(())
+            }
             _ => self.symlink(&parent, &own, record).map_err(failed),
         }
     }
@@ -146,7 +160,7 @@ impl Unpack {
         path: &Path,
         header: &Header,
         chunks: &mut dyn Chunks,
-    ) -> Result<(), Failure> {
+    ) -> Result<Inode, Failure> {
         let failed = |error: Errno| self.failed(path, error);
         let how = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         // One of a process of that number that was killed.
@@ -158,13 +172,52 @@ impl Unpack {
         });
         let done = written.and_then(|()| {
             self.adorn(&file, header, 0o777).map_err(failed)?;
-            renameat(parent, &self.draft, parent, own).map_err(failed)
+            let inode = fstat(&file).map(|file| (file.st_dev, file.st_ino));
+            renameat(parent, &self.draft, parent, own).map_err(failed)?;
+            inode.map_err(failed)
         });
         if done.is_err() {
             // It may be gone, which is as good.
             let _ = unlinkat(parent, &self.draft, AtFlags::empty());
         }
         done
+    }
+
+    /// Makes it one more name of a file that came before; false if it is none, or that can have no more. Nothing was read then.
+    fn link(
+        &self,
+        parent: &OwnedFd,
+        own: &[u8],
+        path: &Path,
+        record: &Record,
+        chunks: &mut dyn Chunks,
+    ) -> Result<bool, Failure> {
+        let first = self.links.first(record);
+        if !first.is_some_and(|first| self.is_draft_of(first, parent)) {
+            return Ok(false);
+        }
+        let done = copy_chunks(chunks, |_| Ok(())).and_then(|()| {
+            let renamed = renameat(parent, &self.draft, parent, own);
+            renamed.map_err(|error| self.failed(path, error))
+        });
+        // A rename does nothing where both names are of one file already.
+        let _ = unlinkat(parent, &self.draft, AtFlags::empty());
+        done.map(|()| true)
+    }
+
+    /// Gives a file the draft's name in the folder `parent`; whether it is still the one that was written.
+    fn is_draft_of(&self, first: &First<Inode>, parent: &OwnedFd) -> bool {
+        let Ok(Some((folder, own))) = self.parent_of(&first.name) else {
+            return false;
+        };
+        let _ = unlinkat(parent, &self.draft, AtFlags::empty());
+        let linked = linkat(&folder, own, parent, &self.draft, AtFlags::empty());
+        let found = linked.and_then(|()| statat(parent, &self.draft, AtFlags::SYMLINK_NOFOLLOW));
+        let is_same = found.is_ok_and(|file| (file.st_dev, file.st_ino) == first.here);
+        if !is_same {
+            let _ = unlinkat(parent, &self.draft, AtFlags::empty());
+        }
+        is_same
     }
 
     fn symlink(&self, parent: &OwnedFd, own: &[u8], record: &Record) -> Result<(), Errno> {
@@ -237,6 +290,8 @@ mod tests {
     use std::fs;
     use std::io;
     use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+    use agent::tree::file_id;
 
     use super::*;
 
@@ -337,6 +392,38 @@ mod tests {
                 .expect("there")
                 .is_file()
         );
+        fs::remove_dir_all(folder).expect("ours");
+    }
+
+    #[test]
+    fn a_file_of_several_names_has_them_here_unless_it_is_another_one_by_now() {
+        let folder = folder("links");
+        let mut unpack = Unpack::new(&folder.join("in"), b"t", false).expect("there");
+        let (one, two) = (file_id(1, 1), file_id(1, 2));
+        for (kind, mode, name, target) in [
+            (Kind::Folder, 0o755, &b""[..], &b""[..]),
+            (Kind::File, 0o644, b"a", &one),
+            (Kind::Folder, 0o755, b"d", b""),
+            (Kind::File, 0o644, b"d/a", &one),
+            // The same name once more.
+            (Kind::File, 0o644, b"d/a", &one),
+            // Another file of that number.
+            (Kind::File, 0o600, b"b", &one),
+            (Kind::File, 0o644, b"c", &two),
+            (Kind::Symlink, 0o777, b"c", b"/etc/passwd"),
+            (Kind::File, 0o644, b"e", &two),
+        ] {
+            take(&mut unpack, &record(kind, mode, name, target), b"x").expect("made");
+        }
+        unpack.finish().expect("finished");
+        let at = |name: &str| folder.join("in/t").join(name);
+        let file = |name: &str| fs::symlink_metadata(at(name)).expect("there");
+        assert_eq!(file("a").ino(), file("d/a").ino());
+        let names = ["a", "b", "e"].map(|name| (file(name).nlink(), file(name).mode() & 0o777));
+        assert_eq!(names, [(2, 0o644), (1, 0o600), (1, 0o644)]);
+        assert!(file("e").is_file() && file("c").is_symlink());
+        assert_eq!(fs::read_dir(at("")).expect("there").count(), 5);
+        assert_eq!(fs::read_dir(at("d")).expect("there").count(), 1);
         fs::remove_dir_all(folder).expect("ours");
     }
 

@@ -4,8 +4,8 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use agent::Depth;
-use agent::tree::{Header, Kind, NAME_BYTES_MAX};
-use mach::mem::fallible::{TryGrow, TryPush};
+use agent::tree::{Header, Kind, NAME_BYTES_MAX, file_id};
+use mach::mem::fallible::{self, TryGrow, TryPush};
 use mm::io::Sink;
 use sync::{Error, Result};
 use vfs::file::OpenFile;
@@ -141,6 +141,10 @@ impl Sending<'_> {
         };
         let target = match inode.kind() {
             FileType::Symlink => inode.read_link(),
+            FileType::Regular if metadata.links > 1 => {
+                let id = file_id(metadata.device, metadata.number);
+                fallible::copied(&id).map_err(Error::from)
+            }
             _ => Ok(Vec::new()),
         };
         let target = match target {
