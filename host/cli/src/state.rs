@@ -27,6 +27,8 @@ use crate::{leftovers, processes};
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
+/// How long the start of a machine may take that another command has begun.
+const START_PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// The file with the number of the process that starts a machine.
 const OWNER: &str = "owner";
@@ -267,6 +269,16 @@ impl Folder {
         fs::write(&draft, processes::told(std::process::id()))
             .and_then(|()| fs::rename(&draft, &path))
             .map_err(Failure::file(path))
+    }
+
+    /// Waits until a start that is under way has come to something: one whose command was killed goes on by itself in the background,
+    /// and is not listed yet. Not for ever, as it may ask a registry.
+    pub fn wait_for_start(&self) {
+        let deadline = Instant::now() + START_PATIENCE;
+        let is_starting = || self.settings().is_none() && self.is_in_use();
+        while is_starting() && Instant::now() < deadline {
+            thread::sleep(POLL);
+        }
     }
 
     /// Whether it is of nobody: no machine is known that was here, and nobody starts one. A folder without an owner is none of a

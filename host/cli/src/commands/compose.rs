@@ -131,6 +131,8 @@ fn make(store: &Store, network: &OwnNetwork) -> Result<(), Failure> {
 /// Starts a service that does not run as the file says.
 fn start(project: &Project, service: &Service) -> Result<(), Failure> {
     let machine = &service.machine;
+    // One of an `up` that was killed goes on.
+    Folder::of(machine).wait_for_start();
     if runs_as_described(service) {
         return Ok(());
     }
@@ -262,6 +264,8 @@ fn stop_all(project: &Project) -> Result<(), Failure> {
 
 fn stop(service: &Service) -> Result<(), Failure> {
     let machine = &service.machine;
+    // One of an `up` that was killed goes on.
+    Folder::of(machine).wait_for_start();
     let is_served = || {
         Folder::of(machine)
             .settings()

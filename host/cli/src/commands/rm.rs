@@ -17,6 +17,7 @@ pub fn rm(flags: &RmFlags) -> Result<u8, Failure> {
 
 pub(super) fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
     let folder = Folder::of(name);
+    folder.wait_for_start();
     if folder.is_abandoned() {
         return folder.remove();
     }

@@ -30,6 +30,7 @@ pub fn stop(flags: &StopFlags) -> Result<u8, Failure> {
 /// Asks one to end; after so many seconds it is ended.
 pub(super) fn stop_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> {
     let folder = Folder::of(name);
+    folder.wait_for_start();
     let settings = folder.settings().filter(Settings::is_served);
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
     folder.note_wish_to_stop()?;
