@@ -120,6 +120,20 @@ impl Qmp {
         }
     }
 
+    /// Ends a migration that is under way, if there is one, and waits for that end.
+    pub(crate) fn cancel_migration(&mut self, patience: Duration) -> io::Result<()> {
+        self.execute("migrate_cancel", json!({}))?;
+        let deadline = Instant::now() + patience;
+        loop {
+            let progress = self.ask("query-migrate", json!({}))?;
+            match progress["status"].as_str() {
+                None | Some("none" | "completed" | "failed" | "cancelled") => return Ok(()),
+                _ if Instant::now() > deadline => return Err(io::ErrorKind::TimedOut.into()),
+                _ => thread::sleep(POLL),
+            }
+        }
+    }
+
     fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
         self.ask(command, arguments).map(drop)
     }

@@ -26,6 +26,9 @@ use crate::vm::Vm;
 /// How long a machine of many gigabytes may take.
 const PATIENCE: Duration = Duration::from_secs(120);
 
+/// The template's folder, in that of the machine.
+const TEMPLATE: &str = "template";
+
 /// The file with its memory.
 pub(crate) fn memory(folder: &Path) -> PathBuf {
     folder.join("memory")
@@ -70,7 +73,7 @@ pub fn obstacle(machine: &Machine) -> Option<&'static str> {
 pub fn save(qemu: &Qemu, machine: &Machine, folder: &Path) -> Result<(), Error> {
     let mut source = Qmp::connect(&machine.qmp_socket()).map_err(refused)?;
     let template = Machine {
-        state: machine.state.join("template"),
+        state: machine.state.join(TEMPLATE),
         origin: Origin::Template(folder.into()),
         forwards: Vec::new(),
         forwarder: Forwarder::Qemu,
@@ -83,6 +86,19 @@ pub fn save(qemu: &Qemu, machine: &Machine, folder: &Path) -> Result<(), Error> 
     // What is left of it there says nothing about the machine.
     let _ = fs::remove_dir_all(&template.state);
     saved.and(went_on)
+}
+
+/// Lets a machine go on that stands for a snapshot which nobody makes any more.
+///
+/// # Errors
+/// [`Error::Snapshot`] with QEMU's words.
+pub fn give_up(machine: &Machine) -> Result<(), Error> {
+    let mut source = Qmp::connect(&machine.qmp_socket()).map_err(refused)?;
+    // It would stand again at the end of one that goes on.
+    let cancelled = source.cancel_migration(PATIENCE);
+    let went_on = source.resume();
+    let _ = fs::remove_dir_all(machine.state.join(TEMPLATE));
+    cancelled.and(went_on).map_err(refused)
 }
 
 /// A network that has the card's state and leads nowhere. QEMU's own has state itself, which must find its like.

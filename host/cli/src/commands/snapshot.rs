@@ -1,5 +1,7 @@
 //! `sietch snapshot`, `sietch snapshots`: machines that others go on from (`sietch run --from`).
 
+mod guard;
+
 use qemu::Qemu;
 use serde::Serialize;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -9,10 +11,14 @@ use crate::flags::OutputFlags;
 use crate::flags::{SnapshotFlags, SnapshotsFlags, told};
 use crate::snapshots::{self, Saved, Snapshot};
 use crate::state::{self, Folder};
+use guard::Guard;
 
 /// Takes one.
 pub fn snapshot(flags: &SnapshotFlags) -> Result<u8, Failure> {
     let name = flags.name.clone();
+    if flags.guard {
+        return guard::guard(&name);
+    }
     let folder = Folder::of(&name);
     let settings = folder.running();
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.clone() })?;
@@ -34,7 +40,10 @@ pub fn snapshot(flags: &SnapshotFlags) -> Result<u8, Failure> {
         signal_hook::flag::register(signal, Default::default()).map_err(Failure::Lost)?;
     }
     snapshot.make(&saved, |folder| {
-        Ok(qemu::snapshot::save(&qemu, &saved.machine, folder)?)
+        let guard = Guard::over(&saved.settings.name)?;
+        qemu::snapshot::save(&qemu, &saved.machine, folder)?;
+        guard.dismiss();
+        Ok(())
     })?;
     println!("{}", snapshot.name());
     Ok(0)

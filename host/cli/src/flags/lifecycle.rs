@@ -169,6 +169,9 @@ pub struct SnapshotFlags {
     /// The snapshot's name [default: the machine's]
     #[arg(value_parser = super::parse_name)]
     pub snapshot: Option<String>,
+    /// Be who lets the machine go on if the process at the other end of standard input is killed; `snapshot` starts it
+    #[arg(long, hide = true)]
+    pub guard: bool,
 }
 
 /// `sietch snapshots`.

@@ -13,10 +13,10 @@ use crate::scene::Scene;
 use crate::{outcome, succeed};
 
 /// A process that is called so, and ends with this.
-struct Process(Child);
+pub(crate) struct Process(pub(crate) Child);
 
 impl Process {
-    fn called(name: &str, scene: &Scene) -> Self {
+    pub(crate) fn called(name: &str, scene: &Scene) -> Self {
         let path = scene.0.join(name);
         // A copy may be busy: what other tests start at the moment holds it open for writing until their exec(2).
         symlink("/bin/sleep", &path).expect("a link");

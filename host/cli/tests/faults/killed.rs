@@ -15,7 +15,7 @@ mkdirat,fsync,fdatasync,flock,fchmod,chmod,fchmodat,copy_file_range,sendfile,clo
 const SIGKILL: i32 = 9;
 
 /// Whether a process may be traced here.
-fn has_strace() -> bool {
+pub(crate) fn has_strace() -> bool {
     let tried = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"])
         .stderr(Stdio::null())
@@ -24,7 +24,7 @@ fn has_strace() -> bool {
 }
 
 /// Runs `sietch` with these words, and kills it before its `number`-th change; whether it came so far.
-fn is_killed_at(scene: &Scene, words: &[&str], number: u32) -> bool {
+pub(crate) fn is_killed_at(scene: &Scene, words: &[&str], number: u32) -> bool {
     let plain = scene.sietch(words);
     let mut command = Command::new("strace");
     command.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={CHANGES}")]);
@@ -39,7 +39,7 @@ fn is_killed_at(scene: &Scene, words: &[&str], number: u32) -> bool {
 }
 
 /// The steps that a short test looks at: the first ones, and then fewer and fewer.
-fn is_step(number: u32, is_short: bool) -> bool {
+pub(crate) fn is_step(number: u32, is_short: bool) -> bool {
     !is_short || number <= 4 || number.is_multiple_of(1 + number / 5)
 }
 

@@ -10,6 +10,7 @@ mod damaged;
 mod full;
 mod image;
 mod killed;
+mod killed_machines;
 mod pulled;
 mod registry;
 #[path = "../scene/mod.rs"]

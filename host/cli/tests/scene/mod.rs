@@ -1,7 +1,7 @@
 //! A user's folders for one test, with a QEMU that only says its version.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -17,6 +17,21 @@ impl Scene {
         fs::write(&qemu, "#!/bin/sh\necho QEMU emulator version 10.0.2\n").expect("a script");
         fs::set_permissions(&qemu, fs::Permissions::from_mode(0o755)).expect("made executable");
         Self(path)
+    }
+
+    /// From now on a machine runs until somebody ends it: QEMU is a process that sleeps.
+    #[allow(
+        dead_code,
+        reason = "each test program has this module, and not all need all of it"
+    )]
+    pub fn let_machines_run(&self) {
+        let (qemu, sleeper) = (self.0.join("qemu"), self.0.join("qemu-sleeps"));
+        symlink("/bin/sleep", &sleeper).expect("a link");
+        let text = format!(
+            "#!/bin/sh\n[ \"$1\" = --version ] || exec {} 600\necho QEMU emulator version 10.0.2\n",
+            sleeper.display()
+        );
+        fs::write(qemu, text).expect("a script");
     }
 
     pub fn sietch(&self, args: &[&str]) -> Command {
