@@ -13,12 +13,16 @@ const LABEL_BYTES_MAX: usize = 63;
 const TTL_S: u32 = 5;
 const RESPONSE: u8 = 0x80;
 const AUTHORITATIVE: u8 = 0x04;
+/// There is more: who wants it asks again by TCP.
+const TRUNCATED: u8 = 0x02;
 const RECURSION_DESIRED: u8 = 0x01;
 const RECURSION_AVAILABLE: u8 = 0x80;
 const OPCODE: u8 = 0x78;
 const CLASS_IN: u16 = 1;
-/// As many answers to one question fit into the smallest datagram.
-const ANSWERS_MAX: usize = 16;
+/// The longest message that any asker takes in a datagram (RFC 1035 2.3.4).
+pub const DATAGRAM_BYTES_MAX: usize = 512;
+/// The longest one over TCP, whose length is two bytes (RFC 1035 4.2.2).
+pub const STREAM_BYTES_MAX: usize = u16::MAX as usize;
 
 /// What a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,20 +90,43 @@ impl<'a> Question<'a> {
         })
     }
 
-    /// The answer with these records of our kind.
-    pub fn answer(&self, outcome: Outcome, records: &[Record]) -> Vec<u8> {
-        let records = records.get(..ANSWERS_MAX).unwrap_or(records);
+    /// The answer with as many of these records as `bytes_max` bytes have room for; if that is not all, it says so.
+    pub fn answer(&self, outcome: Outcome, records: &[Record], bytes_max: usize) -> Vec<u8> {
         let mut answer = self.message.get(..self.end).unwrap_or_default().to_vec();
+        let mut count: u16 = 0;
+        for record in records {
+            let len = answer.len();
+            record.emit(&mut answer);
+            if answer.len() > bytes_max {
+                answer.truncate(len);
+                break;
+            }
+            count = count.saturating_add(1);
+        }
         if let Some(header) = answer.first_chunk_mut::<HEADER_BYTES>() {
             header[2] = RESPONSE | AUTHORITATIVE | header[2] & RECURSION_DESIRED;
+            if usize::from(count) < records.len() {
+                header[2] |= TRUNCATED;
+            }
             header[3] = RECURSION_AVAILABLE | outcome as u8;
-            header[7] = records.len() as u8;
-            header[6] = 0;
             header[8..].fill(0);
+            let [high, low] = count.to_be_bytes();
+            (header[6], header[7]) = (high, low);
         }
-        records.iter().for_each(|record| record.emit(&mut answer));
         answer
     }
+}
+
+/// An answer that a datagram has no room for, without its records and with the word that there are some; `None` for what is no
+/// message.
+pub fn truncated(answer: &[u8]) -> Option<Vec<u8>> {
+    let (_, at) = name_at(answer, HEADER_BYTES)?;
+    // Kind and class follow the name.
+    let mut short = answer.get(..at + 4)?.to_vec();
+    let header = short.first_chunk_mut::<HEADER_BYTES>()?;
+    header[2] |= TRUNCATED;
+    header[6..].fill(0);
+    Some(short)
 }
 
 /// What an answer has.
@@ -195,7 +222,11 @@ pub(crate) mod tests {
             (question.name.as_str(), question.kind),
             ("db.back", Kind::A)
         );
-        let answer = question.answer(Outcome::Found, &[Record::A([10, 89, 3, 2].into())]);
+        let answer = question.answer(
+            Outcome::Found,
+            &[Record::A([10, 89, 3, 2].into())],
+            DATAGRAM_BYTES_MAX,
+        );
         assert_eq!(
             answer[..12],
             [0xab, 0xcd, 0x85, 0x80, 0, 1, 0, 1, 0, 0, 0, 0]
@@ -203,8 +234,34 @@ pub(crate) mod tests {
         assert_eq!(answer[12..message.len()], message[12..]);
         let record = [0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 5, 0, 4, 10, 89, 3, 2];
         assert_eq!(answer[message.len()..], record);
-        let none = question.answer(Outcome::NoSuchName, &[]);
+        let none = question.answer(Outcome::NoSuchName, &[], DATAGRAM_BYTES_MAX);
         assert_eq!((none[3], none.len()), (0x83, message.len()));
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_says_so_and_a_stream_has_all_of_it() {
+        let message = question("many", 28);
+        let question = Question::parse(&message).expect("a question");
+        let records: Vec<Record> = (0..300)
+            .map(|number| Record::Aaaa(Ipv6Addr::from(number)))
+            .collect();
+        let short = question.answer(Outcome::Found, &records, DATAGRAM_BYTES_MAX);
+        let fit = (DATAGRAM_BYTES_MAX - message.len()) / 28;
+        assert_eq!(short.len(), message.len() + fit * 28);
+        assert_eq!(
+            (short[2] & TRUNCATED, usize::from(short[7])),
+            (TRUNCATED, fit)
+        );
+        let whole = question.answer(Outcome::Found, &records, STREAM_BYTES_MAX);
+        assert_eq!(whole.len(), message.len() + 300 * 28);
+        assert_eq!((whole[2] & TRUNCATED, &whole[6..8]), (0, &[1, 44][..]));
+        // One of another server, which the switch only passes on.
+        let cut = truncated(&whole).expect("a message");
+        assert_eq!(cut[2], whole[2] | TRUNCATED);
+        assert_eq!((&cut[6..12], &cut[12..]), (&[0; 6][..], &message[12..]));
+        for len in 0..message.len() {
+            assert_eq!(truncated(&whole[..len]), None);
+        }
     }
 
     #[test]

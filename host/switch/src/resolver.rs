@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
 use crate::fabric::Client;
+use crate::names::truncated;
 
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 const DNS_PORT: u16 = 53;
@@ -18,8 +19,10 @@ const DNS_PORT: u16 = 53;
 pub const WAITING_MAX: usize = 256;
 /// How long a question may wait for its answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
-/// The longest answer that fits into a frame without being cut.
+/// The longest answer that fits into a frame; of a longer one the asker hears that it is (RFC 2181 9), and asks by TCP.
 const ANSWER_BYTES_MAX: usize = 1472;
+/// The longest datagram.
+const DATAGRAM_BYTES_MAX: usize = u16::MAX as usize;
 
 /// The questions under way.
 #[derive(Debug, Default)]
@@ -106,14 +109,18 @@ impl Resolver {
 
     /// The next answer that somebody waits for.
     pub fn answer(&mut self) -> Option<(Client, Vec<u8>)> {
-        let mut message = [0; ANSWER_BYTES_MAX];
+        let mut message = [0; DATAGRAM_BYTES_MAX];
         loop {
             let len = self.socket()?.recv(&mut message).ok()?;
             let Some((number, rest)) = message.get(..len)?.split_first_chunk::<2>() else {
                 continue;
             };
             if let Some(waiting) = self.waiting.remove(&u16::from_be_bytes(*number)) {
-                return Some((waiting.client, [&waiting.number[..], rest].concat()));
+                let answer = [&waiting.number[..], rest].concat();
+                // Who asked asks again where there is none.
+                if let Some(answer) = fitting(answer) {
+                    return Some((waiting.client, answer));
+                }
             }
         }
     }
@@ -123,6 +130,14 @@ impl Resolver {
         let before = self.waiting.len();
         self.waiting.retain(|_, waiting| waiting.until > now);
         (before - self.waiting.len()) as u64
+    }
+}
+
+/// The answer, or that it is too long; `None` for one that is no message.
+fn fitting(answer: Vec<u8>) -> Option<Vec<u8>> {
+    match answer.len() > ANSWER_BYTES_MAX {
+        true => truncated(&answer),
+        false => Some(answer),
     }
 }
 
@@ -175,6 +190,16 @@ mod tests {
         assert_eq!(resolver.answer(), Some((client(2), vec![0, 7, 2])));
         assert_eq!(resolver.answer(), Some((client(1), vec![0, 7, 1])));
         assert_eq!(resolver.answer(), None);
+    }
+
+    #[test]
+    fn an_answer_that_no_frame_has_room_for_is_one_that_says_so() {
+        let message = crate::names::tests::question("long", 16);
+        let long = [&message[..], &[7; 2000]].concat();
+        assert_eq!(fitting(message.clone()), Some(message.clone()));
+        let cut = fitting(long).expect("a message");
+        assert_eq!((cut.len(), cut[2] & 2), (message.len(), 2));
+        assert_eq!(fitting(vec![0xff; 2000]), None);
     }
 
     #[test]

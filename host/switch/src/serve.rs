@@ -17,7 +17,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::fabric::{Client, Fabric, MemberId, Port, Station, Unanswered};
 use crate::leases::{Leases, NoLease};
-use crate::names::{Outcome, Question};
+use crate::names::{DATAGRAM_BYTES_MAX, Outcome, Question};
 use crate::network::Network;
 use crate::peers::Peers;
 use crate::protocol::{ALIASES_MAX, Answer, Description, Join, LINE_BYTES_MAX, Member, Request};
@@ -431,7 +431,8 @@ impl Switch {
         if asked.is_err() {
             self.fabric.drops.resolver += 1;
             let question = Question::parse(message);
-            let answer = question.map(|question| question.answer(Outcome::Failed, &[]));
+            let answer =
+                question.map(|question| question.answer(Outcome::Failed, &[], DATAGRAM_BYTES_MAX));
             self.bring(client, &answer.unwrap_or_default());
         }
     }

@@ -6,7 +6,7 @@ use wire::{
 };
 
 use super::{Client, DNS_PORT, Dropped, Fabric, Passed, Port, Unanswered};
-use crate::names::{Kind, Outcome, Question, Record, reversed};
+use crate::names::{DATAGRAM_BYTES_MAX, Kind, Outcome, Question, Record, reversed};
 use crate::network::Lease;
 
 const TTL: u8 = 64;
@@ -80,14 +80,20 @@ impl Fabric {
     pub fn answer_of_others(&self, question: &Question, found: &[Lease]) -> Option<Vec<u8>> {
         match found {
             [] => self.own_answer(question).map(|(_, answer)| answer),
-            found => Some(question.answer(Outcome::Found, &records(question.kind, found))),
+            found => Some({
+                let records = records(question.kind, found);
+                question.answer(Outcome::Found, &records, DATAGRAM_BYTES_MAX)
+            }),
         }
     }
 
     /// The answer to a question that is the network's own; `None` for the host's resolver.
     fn own_answer(&self, question: &Question) -> Option<(Outcome, Vec<u8>)> {
         let (outcome, records) = self.own_records(question)?;
-        Some((outcome, question.answer(outcome, &records)))
+        Some((
+            outcome,
+            question.answer(outcome, &records, DATAGRAM_BYTES_MAX),
+        ))
     }
 
     fn own_records(&self, question: &Question) -> Option<(Outcome, Vec<Record>)> {
