@@ -19,11 +19,15 @@ use wire::{
     Protocol, UDP_HEADER_BYTES, UdpView,
 };
 
+use inet::SocketId;
+
 use crate::counts::Drops;
+use crate::dns_tcp::DNS_PORT;
+use crate::names::{DATAGRAM_BYTES_MAX, STREAM_BYTES_MAX};
 use crate::network::{Lease, Network};
 use guard6::LinkLocals;
+pub use name_server::Resolved;
 
-const DNS_PORT: u16 = 53;
 const DHCP_SERVER_PORT: u16 = 67;
 
 /// A member's number, which is never used again.
@@ -56,6 +60,18 @@ pub struct Client {
     pub member: MemberId,
     /// The port that it asked from.
     pub port: u16,
+    /// The connection, if it asked by TCP.
+    pub stream: Option<SocketId>,
+}
+
+impl Client {
+    /// The longest answer that it takes.
+    pub fn answer_bytes_max(&self) -> usize {
+        match self.stream {
+            Some(_) => STREAM_BYTES_MAX,
+            None => DATAGRAM_BYTES_MAX,
+        }
+    }
 }
 
 /// The members, and what was dropped between them.
@@ -88,9 +104,16 @@ pub struct Unanswered<'a> {
     pub has_others: bool,
 }
 
-/// A question for others, if there is one.
-type Asked<'a> = Option<Unanswered<'a>>;
-type Passed<'a> = Result<Asked<'a>, Dropped>;
+/// What is left to be done with a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left<'a> {
+    /// It has a question for others.
+    Question(Unanswered<'a>),
+    /// It is a segment for the name server ([`crate::dns_tcp`]).
+    Segment(&'a [u8]),
+}
+
+type Passed<'a> = Result<Option<Left<'a>>, Dropped>;
 
 impl Fabric {
     /// Without members.
@@ -129,27 +152,31 @@ impl Fabric {
         self.member_with(address).is_some()
     }
 
-    /// Passes a frame on: `send` is called for each port that is to have one. Returns a question for others.
+    /// Passes a frame on: `send` is called for each port that is to have one. Returns what is left.
     pub fn forward<'a>(
         &mut self,
         from: Port,
         frame: &'a [u8],
         send: &mut impl FnMut(Port, &[u8]),
-    ) -> Asked<'a> {
+    ) -> Option<Left<'a>> {
         let passed = match from {
             Port::Card(id) => self.pass_card(id, frame, send),
             Port::WayOut(id) => self.pass_way_out(id, frame, send),
         };
         passed.unwrap_or_else(|dropped| {
-            *match dropped {
-                Dropped::Malformed => &mut self.drops.malformed,
-                Dropped::NotTheSenders => &mut self.drops.not_the_senders,
-                Dropped::OfAnotherNetwork => &mut self.drops.of_other_networks,
-                Dropped::Nobody => &mut self.drops.nobody,
-                Dropped::OtherProtocol => &mut self.drops.other_protocol,
-            } += 1;
+            self.count(dropped);
             None
         })
+    }
+
+    fn count(&mut self, dropped: Dropped) {
+        *match dropped {
+            Dropped::Malformed => &mut self.drops.malformed,
+            Dropped::NotTheSenders => &mut self.drops.not_the_senders,
+            Dropped::OfAnotherNetwork => &mut self.drops.of_other_networks,
+            Dropped::Nobody => &mut self.drops.nobody,
+            Dropped::OtherProtocol => &mut self.drops.other_protocol,
+        } += 1;
     }
 
     /// What a member says of itself when nobody asked (RFC 5227, 3).
@@ -222,7 +249,8 @@ impl Fabric {
         Ok(())
     }
 
-    fn station_of(&self, address: Ipv4Addr) -> Option<MacAddr> {
+    /// The station of an address: a member's, or the switch's own.
+    pub fn station_of(&self, address: Ipv4Addr) -> Option<MacAddr> {
         if address == self.network.name_server() {
             return Some(self.network.switch_station());
         }
@@ -250,12 +278,16 @@ impl Fabric {
             return Err(Dropped::NotTheSenders);
         }
         if ip.dst() == self.network.name_server() {
+            if is_of_name_server_by_tcp(&ip, packet) {
+                return Ok(Some(Left::Segment(frame)));
+            }
             let (udp, message) = udp
                 .filter(|_| to == Some(DNS_PORT))
                 .ok_or(Dropped::Nobody)?;
             let client = Client {
                 member: id,
                 port: udp.src_port(),
+                stream: None,
             };
             return self.question(client, message, send);
         }
@@ -307,10 +339,22 @@ impl Fabric {
         Ok(None)
     }
 
-    fn member_with(&self, address: Ipv4Addr) -> Option<(&MemberId, &Station)> {
+    /// Who has an address.
+    pub fn member_with(&self, address: Ipv4Addr) -> Option<(&MemberId, &Station)> {
         let mut members = self.members.iter();
         members.find(|(_, station)| station.lease.address == address)
     }
+}
+
+/// Whether a packet is a segment for port 53. One in fragments is none: TCP makes no such.
+fn is_of_name_server_by_tcp(ip: &Ipv4View, packet: &[u8]) -> bool {
+    if ip.protocol() != Protocol::Tcp || ip.is_fragment() {
+        return false;
+    }
+    let ports = packet
+        .get(ip.header().len()..)
+        .and_then(<[u8]>::first_chunk);
+    ports.is_some_and(|[_, _, high, low]| u16::from_be_bytes([*high, *low]) == DNS_PORT)
 }
 
 /// The datagram of an IPv4 packet that is whole.
@@ -323,7 +367,8 @@ fn udp_of<'a>(ip: &Ipv4View, packet: &'a [u8]) -> Option<(UdpView<'a>, &'a [u8])
     Some((udp, datagram.get(UDP_HEADER_BYTES..udp.len())?))
 }
 
-fn arp_reply(question: &ArpRepr, station: MacAddr) -> Vec<u8> {
+/// The frame in which `station` answers a question for it.
+pub(crate) fn arp_reply(question: &ArpRepr, station: MacAddr) -> Vec<u8> {
     let reply = ArpRepr {
         operation: ArpOperation::Reply,
         sender_mac: station,

@@ -13,7 +13,7 @@
 //! There is nothing to learn: each machine has the station and the address that the switch gave it ([`Lease`]), and what
 //! it sends in another's name is dropped ([`fabric`]). So the tables are as large as the network has members, and who asks for an
 //! address is answered by the switch itself. Names are answered by [`names`]; what has a dot and is nobody's name goes
-//! to the host's resolver ([`resolver`]).
+//! to the host's resolver ([`resolver`]). Who finds an answer cut asks again by TCP, which the project's own stack serves ([`dns_tcp`]).
 //!
 //! A machine is a member as long as its `sietch run` holds a connection to the switch ([`protocol`], [`join`]). The last
 //! one that leaves ends the switch. If the switch is killed, the members start another and join it with the addresses that
@@ -26,6 +26,7 @@
 #![forbid(unsafe_code)]
 
 mod counts;
+pub mod dns_tcp;
 pub mod fabric;
 pub mod join;
 pub mod leases;

@@ -165,7 +165,11 @@ mod tests {
     use crate::network::tests::network;
     use crate::protocol::Member;
 
-    const CLIENT: Client = Client { member: 1, port: 9 };
+    const CLIENT: Client = Client {
+        member: 1,
+        port: 9,
+        stream: None,
+    };
 
     fn scene(name: &str) -> PathBuf {
         std::env::temp_dir().join(format!("sietch-peers-{name}-{}", std::process::id()))

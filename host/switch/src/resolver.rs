@@ -3,6 +3,8 @@
 //! Each goes out under a number of ours, so that two members may use the same one. At most [`WAITING_MAX`] wait at a
 //! time, each for [`PATIENCE`]; who asked asks again then.
 
+pub mod stream;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -165,7 +167,11 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let at = server.local_addr().expect("bound");
         let (mut resolver, now) = (Resolver::default(), Instant::now());
-        let client = |member| Client { member, port: 9 };
+        let client = |member| Client {
+            member,
+            port: 9,
+            stream: None,
+        };
         for member in [1, 2] {
             let message = [0, 7, member as u8];
             resolver
@@ -207,7 +213,11 @@ mod tests {
         let server = UdpSocket::bind("127.0.0.1:0").expect("a socket");
         let at = server.local_addr().expect("bound");
         let (mut resolver, now) = (Resolver::default(), Instant::now());
-        let client = Client { member: 1, port: 9 };
+        let client = Client {
+            member: 1,
+            port: 9,
+            stream: None,
+        };
         let mut ask = || resolver.ask(at, client, &[0, 1], now).is_ok();
         assert_eq!((0..300).filter(|_| ask()).count(), WAITING_MAX);
         assert_eq!(resolver.expire(now), 0);

@@ -15,12 +15,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
 
-use crate::fabric::{Client, Fabric, MemberId, Port, Station, Unanswered};
+use crate::dns_tcp;
+use crate::fabric::{Client, Fabric, Left, MemberId, Port, Resolved, Station, Unanswered};
 use crate::leases::{Leases, NoLease};
 use crate::names::{DATAGRAM_BYTES_MAX, Outcome, Question};
 use crate::network::Network;
 use crate::peers::Peers;
 use crate::protocol::{ALIASES_MAX, Answer, Description, Join, LINE_BYTES_MAX, Member, Request};
+use crate::resolver::stream::Calls;
 use crate::resolver::{self, Resolver};
 use crate::socket::{NotQueued, Socket};
 
@@ -32,6 +34,8 @@ const VISITORS_MAX: usize = 64;
 const TICK: Duration = Duration::from_millis(500);
 /// Reads of one port until another one has its turn.
 const READS_PER_TURN: usize = 4;
+/// Questions of one connection until other sockets have their turn.
+const QUESTIONS_PER_TURN: usize = 8;
 
 /// Where a network's switch is found.
 #[derive(Clone, Debug)]
@@ -50,6 +54,7 @@ enum Event {
     Knock,
     Resolved,
     PeerAnswered,
+    CallAnswered,
     Visitor(usize),
     Control(MemberId),
     Port(Port),
@@ -71,6 +76,10 @@ struct Switch {
     connections: BTreeMap<MemberId, Connections>,
     visitors: Vec<(UnixStream, Vec<u8>)>,
     resolver: Resolver,
+    /// The host's resolver by TCP.
+    calls: Calls,
+    /// Our own end of TCP, once somebody has called.
+    dns_tcp: Option<dns_tcp::Server>,
     peers: Peers,
     leases: Leases,
     files: Files,
@@ -94,6 +103,8 @@ pub fn serve(network: Network, files: &Files) -> io::Result<()> {
         connections: BTreeMap::new(),
         visitors: Vec::new(),
         resolver: Resolver::default(),
+        calls: Calls::default(),
+        dns_tcp: None,
         peers: Peers::default(),
         leases: Leases::read(&files.leases),
         files: files.clone(),
@@ -159,9 +170,12 @@ impl Switch {
         let calls = ports.flat_map(|own| [Some(&own.card), own.way_out.as_ref()]);
         let calls = calls.flatten().filter_map(Socket::next_call);
         let calls = calls.map(|at| at.saturating_duration_since(now));
-        let is_asking = self.resolver.is_waiting() || self.peers.is_waiting();
+        let is_asking =
+            self.resolver.is_waiting() || self.peers.is_waiting() || self.calls.is_waiting();
         let ticks = self.connections.is_empty() || is_asking;
-        calls.chain(ticks.then_some(TICK)).min()
+        let own_tcp = self.dns_tcp.as_ref();
+        let own_tcp = own_tcp.and_then(|server| server.patience(now));
+        calls.chain(ticks.then_some(TICK)).chain(own_tcp).min()
     }
 
     fn wanted<'a>(&'a self, listener: &'a UnixListener) -> Vec<(Event, BorrowedFd<'a>, PollFlags)> {
@@ -173,6 +187,10 @@ impl Switch {
         wanted.extend(answers.map(|fd| (Event::Resolved, fd, PollFlags::IN)));
         let peers = self.peers.streams();
         wanted.extend(peers.map(|peer| (Event::PeerAnswered, peer.as_fd(), PollFlags::IN)));
+        wanted.extend(self.calls.streams().map(|(stream, sends)| {
+            let flags = if sends { PollFlags::OUT } else { PollFlags::IN };
+            (Event::CallAnswered, stream.as_fd(), flags)
+        }));
         for (number, (stream, _)) in self.visitors.iter().enumerate() {
             wanted.push((Event::Visitor(number), stream.as_fd(), PollFlags::IN));
         }
@@ -196,13 +214,15 @@ impl Switch {
                 Event::Knock => self.let_in(listener),
                 Event::Resolved => self.bring_answers(),
                 // Looked at below.
-                Event::PeerAnswered => {}
+                Event::PeerAnswered | Event::CallAnswered => {}
                 Event::Visitor(number) => self.hear(*number, now),
                 Event::Control(id) => self.look_after(*id, now),
                 Event::Port(port) => self.pass_on(*port, now),
             }
         }
         self.bring_peers_answers(now);
+        self.bring_called_answers(now);
+        self.serve_dns_tcp(now);
         self.sockets().for_each(|socket| socket.flush(now));
         self.fabric.drops.resolver += self.resolver.expire(now);
     }
@@ -331,6 +351,9 @@ impl Switch {
         if !is_there {
             self.connections.remove(&id);
             self.fabric.remove(id);
+            if let Some(server) = &mut self.dns_tcp {
+                server.forget(id);
+            }
             self.alone_since = now;
         }
     }
@@ -393,9 +416,84 @@ impl Switch {
         self.fabric.drops.queue_full += full;
         self.fabric.drops.not_connected += absent;
         match asked {
-            Some(asked) if asked.has_others => self.ask_peers(asked, now),
-            Some(asked) => self.ask(asked.client, asked.message, now),
+            Some(Left::Question(asked)) => self.ask_others(asked, now),
+            Some(Left::Segment(frame)) => self.take_segment(frame, now),
             None => {}
+        }
+    }
+
+    fn ask_others(&mut self, asked: Unanswered<'_>, now: Instant) {
+        match asked.has_others {
+            true => self.ask_peers(asked, now),
+            false => self.ask(asked.client, asked.message, now),
+        }
+    }
+
+    fn take_segment(&mut self, frame: &[u8], now: Instant) {
+        if self.dns_tcp.is_none() {
+            self.dns_tcp = dns_tcp::Server::new(self.fabric.network(), now).ok();
+        }
+        match &mut self.dns_tcp {
+            Some(server) => server.receive(frame, now),
+            None => self.fabric.drops.resolver += 1,
+        }
+    }
+
+    /// Lets our own end of TCP do what is due, answers what it was asked, and sends what it has.
+    fn serve_dns_tcp(&mut self, now: Instant) {
+        // A connection's next question may be there when its last one is answered.
+        for _ in 0..QUESTIONS_PER_TURN {
+            let fabric = &self.fabric;
+            let member_of = |address| fabric.member_with(address).map(|(id, _)| *id);
+            let server = self.dns_tcp.as_mut();
+            let asked = server.map(|server| server.turn(now, member_of));
+            let asked = asked.unwrap_or_default();
+            if asked.is_empty() {
+                break;
+            }
+            asked.iter().for_each(|asked| self.resolve(asked, now));
+        }
+        self.send_dns_tcp();
+    }
+
+    fn resolve(&mut self, asked: &dns_tcp::Asked, now: Instant) {
+        let client = Client {
+            member: asked.member,
+            port: dns_tcp::DNS_PORT,
+            stream: Some(asked.stream),
+        };
+        match self.fabric.question_by_stream(client, &asked.message) {
+            Some(Resolved::Own(answer)) => self.bring(client, &answer),
+            Some(Resolved::ByOthers(unanswered)) => self.ask_others(unanswered, now),
+            // The connection ends.
+            None => self.bring(client, &[]),
+        }
+    }
+
+    fn send_dns_tcp(&mut self) {
+        let fabric = &self.fabric;
+        let server = self.dns_tcp.as_mut();
+        let frames = server.map(|server| server.frames(|address| fabric.station_of(address)));
+        for (station, frame) in frames.unwrap_or_default() {
+            let mut members = self.fabric.members().iter();
+            let to = members.find(|(_, member)| member.lease.mac == station.0);
+            let to = to.map(|(id, _)| Port::Card(*id));
+            let socket = to.and_then(|to| socket_of(&mut self.connections, to));
+            // What is lost is sent again.
+            match socket.map(|socket| socket.queue(&frame)) {
+                Some(Ok(())) => {}
+                Some(Err(NotQueued::Full)) => self.fabric.drops.queue_full += 1,
+                Some(Err(NotQueued::NotConnected)) | None => self.fabric.drops.not_connected += 1,
+            }
+        }
+    }
+
+    fn bring_called_answers(&mut self, now: Instant) {
+        for (client, answer) in self.calls.hear(now) {
+            if answer.is_none() {
+                self.fabric.drops.resolver += 1;
+            }
+            self.bring(client, &answer.unwrap_or_default());
         }
     }
 
@@ -416,8 +514,10 @@ impl Switch {
     fn bring_peers_answers(&mut self, now: Instant) {
         for heard in self.peers.hear(now) {
             let question = Question::parse(&heard.message);
-            let answer =
-                question.and_then(|question| self.fabric.answer_of_others(&question, &heard.found));
+            let answer = question.and_then(|question| {
+                self.fabric
+                    .answer_of_others(heard.client, &question, &heard.found)
+            });
             match answer {
                 Some(answer) => self.bring(heard.client, &answer),
                 None => self.ask(heard.client, &heard.message, now),
@@ -427,7 +527,10 @@ impl Switch {
 
     fn ask(&mut self, client: Client, message: &[u8], now: Instant) {
         let server = resolver::of_host().ok_or(io::ErrorKind::NotFound.into());
-        let asked = server.and_then(|server| self.resolver.ask(server, client, message, now));
+        let asked = server.and_then(|server| match client.stream {
+            Some(_) => self.calls.ask(server, client, message, now),
+            None => self.resolver.ask(server, client, message, now),
+        });
         if asked.is_err() {
             self.fabric.drops.resolver += 1;
             let question = Question::parse(message);
@@ -447,6 +550,12 @@ impl Switch {
     }
 
     fn bring(&mut self, client: Client, answer: &[u8]) {
+        if let Some(stream) = client.stream {
+            if let Some(server) = &mut self.dns_tcp {
+                server.answer(stream, answer, Instant::now());
+            }
+            return;
+        }
         let frame = self.fabric.answer_frame(client, answer);
         let socket = socket_of(&mut self.connections, Port::Card(client.member));
         let queued = frame

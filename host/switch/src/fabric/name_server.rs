@@ -5,11 +5,20 @@ use wire::{
     Sum, UDP_HEADER_BYTES, UdpRepr,
 };
 
-use super::{Client, DNS_PORT, Dropped, Fabric, Passed, Port, Unanswered};
-use crate::names::{DATAGRAM_BYTES_MAX, Kind, Outcome, Question, Record, reversed};
+use super::{Client, DNS_PORT, Dropped, Fabric, Left, Passed, Port, Unanswered};
+use crate::names::{Kind, Outcome, Question, Record, reversed};
 use crate::network::Lease;
 
 const TTL: u8 = 64;
+
+/// What comes of a question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resolved<'a> {
+    /// The network's own answer.
+    Own(Vec<u8>),
+    /// Others may know it.
+    ByOthers(Unanswered<'a>),
+}
 
 impl Fabric {
     /// The frame that brings the resolver's answer to who asked, if that one is still there.
@@ -57,42 +66,70 @@ impl Fabric {
         message: &'a [u8],
         send: &mut impl FnMut(Port, &[u8]),
     ) -> Passed<'a> {
+        match self.resolve(client, message)? {
+            Resolved::Own(answer) => {
+                let frame = self.answer_frame(client, &answer).ok_or(Dropped::Nobody)?;
+                send(Port::Card(client.member), &frame);
+                Ok(None)
+            }
+            Resolved::ByOthers(unanswered) => Ok(Some(Left::Question(unanswered))),
+        }
+    }
+
+    /// What a connection asked; `None`, which is counted, for what is no question.
+    pub fn question_by_stream<'a>(
+        &mut self,
+        client: Client,
+        message: &'a [u8],
+    ) -> Option<Resolved<'a>> {
+        match self.resolve(client, message) {
+            Ok(resolved) => Some(resolved),
+            Err(dropped) => {
+                self.count(dropped);
+                None
+            }
+        }
+    }
+
+    fn resolve<'a>(&self, client: Client, message: &'a [u8]) -> Result<Resolved<'a>, Dropped> {
         let question = Question::parse(message).ok_or(Dropped::Malformed)?;
         let station = self.members.get(&client.member).ok_or(Dropped::Nobody)?;
         let has_others = station.has_others;
-        let answer = match self.own_answer(&question) {
-            Some((outcome, answer)) if outcome == Outcome::Found || !has_others => answer,
-            _ => {
-                return Ok(Some(Unanswered {
-                    client,
-                    message,
-                    has_others,
-                }));
+        Ok(match self.own_answer(client, &question) {
+            Some((outcome, answer)) if outcome == Outcome::Found || !has_others => {
+                Resolved::Own(answer)
             }
-        };
-        let frame = self.answer_frame(client, &answer).ok_or(Dropped::Nobody)?;
-        send(Port::Card(client.member), &frame);
-        Ok(None)
+            _ => Resolved::ByOthers(Unanswered {
+                client,
+                message,
+                has_others,
+            }),
+        })
     }
 
     /// The answer with what machines of other networks have; where there are none, this network's own, or `None` for the host's
     /// resolver.
-    pub fn answer_of_others(&self, question: &Question, found: &[Lease]) -> Option<Vec<u8>> {
+    pub fn answer_of_others(
+        &self,
+        client: Client,
+        question: &Question,
+        found: &[Lease],
+    ) -> Option<Vec<u8>> {
         match found {
-            [] => self.own_answer(question).map(|(_, answer)| answer),
+            [] => self.own_answer(client, question).map(|(_, answer)| answer),
             found => Some({
                 let records = records(question.kind, found);
-                question.answer(Outcome::Found, &records, DATAGRAM_BYTES_MAX)
+                question.answer(Outcome::Found, &records, client.answer_bytes_max())
             }),
         }
     }
 
     /// The answer to a question that is the network's own; `None` for the host's resolver.
-    fn own_answer(&self, question: &Question) -> Option<(Outcome, Vec<u8>)> {
+    fn own_answer(&self, client: Client, question: &Question) -> Option<(Outcome, Vec<u8>)> {
         let (outcome, records) = self.own_records(question)?;
         Some((
             outcome,
-            question.answer(outcome, &records, DATAGRAM_BYTES_MAX),
+            question.answer(outcome, &records, client.answer_bytes_max()),
         ))
     }
 

@@ -349,6 +349,33 @@ fn names_of_members_are_known_and_gone_with_them() {
 }
 
 #[test]
+fn segments_for_the_name_server_are_its_own_and_those_of_another_sender_are_not() {
+    let mut fabric = fabric();
+    let (server, station) = (
+        fabric.network().name_server(),
+        fabric.network().switch_station(),
+    );
+    let mut left = |from: Ipv4Addr, port: u16| {
+        let mut packet = datagram(from, server, port, &[0; 12]);
+        let header = Ipv4Repr {
+            src: from,
+            dst: server,
+            protocol: Protocol::Tcp,
+            payload_len: 20,
+            ttl: 64,
+            tos: 0,
+        };
+        header.emit(&mut packet);
+        let frame = frame(mac(1), station, EtherType::Ipv4, &packet);
+        let left = fabric.forward(Port::Card(1), &frame, &mut |_, _| panic!("it goes nowhere"));
+        left == Some(Left::Segment(&frame))
+    };
+    assert!(left(address(1), 53));
+    assert!(!left(address(1), 80) && !left(address(2), 53));
+    assert_eq!((fabric.drops.nobody, fabric.drops.not_the_senders), (1, 1));
+}
+
+#[test]
 fn a_member_on_other_networks_has_these_asked_for_what_is_not_known_here() {
     let mut fabric = fabric();
     let ask = |fabric: &mut Fabric, name| {
@@ -357,7 +384,7 @@ fn a_member_on_other_networks_has_these_asked_for_what_is_not_known_here() {
         let station = fabric.network().switch_station();
         let frame = frame(mac(2), station, EtherType::Ipv4, &packet);
         let asked = fabric.forward(Port::Card(2), &frame, &mut |_, _| ());
-        asked.map(|asked| asked.has_others)
+        asked.map(|left| matches!(left, Left::Question(asked) if asked.has_others))
     };
     assert_eq!(ask(&mut fabric, "cache"), None);
     for name in ["web", "web.front", "web.back", "example.org"] {
@@ -365,10 +392,17 @@ fn a_member_on_other_networks_has_these_asked_for_what_is_not_known_here() {
     }
     let message = question("web", 1);
     let asked = Question::parse(&message).expect("a question");
+    let client = Client {
+        member: 2,
+        port: 9,
+        stream: None,
+    };
     let lease = fabric.network().lease(address(3));
-    let found = fabric.answer_of_others(&asked, &[lease]);
+    let found = fabric.answer_of_others(client, &asked, &[lease]);
     assert!(found.expect("an answer").ends_with(&[10, 89, 3, 4]));
-    let none = fabric.answer_of_others(&asked, &[]).expect("an answer");
+    let none = fabric
+        .answer_of_others(client, &asked, &[])
+        .expect("an answer");
     assert_eq!(none[3] & 15, 3);
 }
 
