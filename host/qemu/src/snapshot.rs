@@ -152,8 +152,56 @@ fn refused(error: io::Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::env;
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+    use std::process;
+    use std::thread;
+
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::args::tests::machine;
+
+    #[test]
+    fn a_machine_goes_on_once_what_is_left_of_its_migration_has_ended() {
+        let state = env::temp_dir().join(format!("sietch-give-up-{}", process::id()));
+        fs::create_dir_all(state.join(TEMPLATE)).expect("room");
+        let machine = Machine {
+            state: state.clone(),
+            ..machine()
+        };
+        let listener = UnixListener::bind(machine.qmp_socket()).expect("bound");
+        let qemu = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a call");
+            writeln!(stream, "{}", json!({"QMP": {}})).expect("it listens");
+            let (mut asked, mut statuses) = (Vec::new(), ["cancelled", "active"].to_vec());
+            for line in BufReader::new(stream.try_clone().expect("a file")).lines() {
+                let line = line.expect("text");
+                let request: Value = serde_json::from_str(&line).expect("JSON");
+                let command = request["execute"].as_str().expect("a command").to_string();
+                let status = match command.as_str() {
+                    "query-migrate" => statuses.pop(),
+                    _ => None,
+                };
+                asked.push(command);
+                writeln!(stream, "{}", json!({"return": {"status": status}})).expect("it listens");
+            }
+            asked
+        });
+        give_up(&machine).expect("it goes on");
+        let asked = qemu.join().expect("it ended");
+        let expected = [
+            "qmp_capabilities",
+            "migrate_cancel",
+            "query-migrate",
+            "query-migrate",
+            "cont",
+        ];
+        assert_eq!(asked, expected);
+        assert!(!state.join(TEMPLATE).exists());
+        fs::remove_dir_all(state).expect("ours");
+    }
 
     #[test]
     fn what_a_snapshot_cannot_hold_is_named() {

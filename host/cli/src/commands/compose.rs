@@ -139,7 +139,13 @@ fn start(project: &Project, service: &Service) -> Result<(), Failure> {
     stop(service)?;
     eprintln!("sietch: {machine} starts.");
     let mut command = sietch(&service.arguments)?;
-    succeed(command.current_dir(&project.folder)).map(drop)
+    let started = succeed(command.current_dir(&project.folder));
+    Folder::of(machine).wait_for_start();
+    match started {
+        // The same line of an `up` that was killed was faster.
+        Err(_) if runs_as_described(service) => Ok(()),
+        started => started.map(drop),
+    }
 }
 
 /// Whether its machine runs, by the line that the file makes.
