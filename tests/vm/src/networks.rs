@@ -23,6 +23,9 @@ pub const TESTS: &[Test] = &[
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
+/// Asks for the address of `asks` by TCP (RFC 1035 4.2.2), and shows the answer in hexadecimal digits.
+const BY_TCP: &str = r"printf '\000\026\253\315\001\000\000\001\000\000\000\000\000\000\004asks\000\000\001\000\001' \
+    | nc $(sed -n 's/^nameserver //p' /etc/resolv.conf | head -n 1) 53 | od -An -v -tx1 | tr -d ' \n'";
 /// Clients of a published port at once, as many as QEMU itself serves; `ports` has a thousand.
 const CLIENTS: &str = "4";
 
@@ -97,6 +100,9 @@ fn by_name(setup: &Setup) -> Result<(), String> {
     said(sietch().args(["rm", "-f", "db"]))?;
     outcome.map_err(|error| format!("{error}\n{log}"))?;
     expect_asked(setup, "front", &["busybox", "nslookup", "db"], "NXDOMAIN")?;
+    // A record of one address, of the name that the question has.
+    let by_tcp = ["busybox", "sh", "-c", BY_TCP];
+    expect_asked(setup, "front", &by_tcp, "c00c00010001000000050004")?;
     remove("front")?;
     remove("back")?;
     expect(&["network", "inspect", "back"], "There is no network back")
