@@ -53,3 +53,4 @@ pub mod terminal;
 mod turn;
 mod vmm;
 pub mod volumes;
+mod wish;

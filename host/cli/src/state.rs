@@ -24,6 +24,7 @@ use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::stdio::StdFile;
 use crate::{leftovers, processes};
+use crate::wish::{self, Wish};
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -32,8 +33,6 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// The file with the number of the process that starts a machine.
 const OWNER: &str = "owner";
-/// The file that is there if somebody wants the machine to end, and not to be started again.
-const STOP: &str = "stop";
 
 /// What `ps` and `stop` know of a machine.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -391,14 +390,13 @@ impl Folder {
     }
 
     /// Somebody wants the machine to end, and not to be started again.
-    pub fn note_wish_to_stop(&self) -> Result<(), Failure> {
-        let path = self.0.join(STOP);
-        fs::write(&path, "").map_err(Failure::file(path))
+    pub fn note_wish_to_stop(&self) -> Result<Wish, Failure> {
+        Wish::note(&self.0)
     }
 
     /// Whether somebody does, as to the machine of this process, or has removed it already, or has its folder.
     pub fn is_wished_to_stop(&self) -> bool {
-        self.0.join(STOP).exists() || self.own_settings().is_none()
+        wish::is_there(&self.0) || self.own_settings().is_none()
     }
 
     /// Waits until the session of a machine that has ended, or is about to, has said how; not for ever, as it may have

@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use crate::flags::KillFlags;
 use crate::signals;
 use crate::state::Folder;
+use crate::wish::Wish;
 
 /// Runs the command.
 pub fn kill(flags: &KillFlags) -> Result<u8, Failure> {
@@ -16,12 +17,13 @@ pub fn kill(flags: &KillFlags) -> Result<u8, Failure> {
     })?;
     for name in &flags.names {
         let (client, _) = Client::connect(name)?;
-        if signal == signals::KILL {
-            Folder::of(name).note_wish_to_stop()?;
-        }
+        let ends = signal == signals::KILL;
+        let wish = ends.then(|| Folder::of(name).note_wish_to_stop());
+        let wish = wish.transpose()?;
         client
             .say(0, Message::Signal(signal))
             .map_err(|_| Failure::NoAgent { name: name.clone() })?;
+        wish.map_or(Ok(()), Wish::settle)?;
         events::note(name, "kill", None);
         println!("{name}");
     }

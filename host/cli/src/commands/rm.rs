@@ -28,7 +28,8 @@ pub(super) fn rm_one(name: &str, force: bool) -> Result<(), Failure> {
         if !force {
             return Err(Failure::StillRuns { name: name.into() });
         }
-        folder.note_wish_to_stop()?;
+        // Its folder, and the wish in it, go before this process.
+        let _wish = folder.note_wish_to_stop()?;
         folder.kill_and_wait_for_session();
     }
     folder.remove()

@@ -33,8 +33,10 @@ pub(super) fn stop_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> 
     folder.wait_for_start();
     let settings = folder.settings().filter(Settings::is_served);
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
-    folder.note_wish_to_stop()?;
-    let patience = match ask(&folder, &settings) {
+    let wish = folder.note_wish_to_stop()?;
+    let is_heard = ask(&folder, &settings);
+    wish.settle()?;
+    let patience = match is_heard {
         true => settings.stop_patience(seconds),
         // Nobody hears; one that is about to be started again has seen the wish.
         false if settings.is_restarting => Duration::from_secs(1),

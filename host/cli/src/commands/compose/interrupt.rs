@@ -12,6 +12,7 @@ use signal_hook::iterator::Signals;
 use crate::compose::Project;
 use crate::failure::Failure;
 use crate::state::{self, Folder, Settings};
+use crate::wish::Wish;
 
 /// How often the user wanted an end. Its default is nobody's, and signals have their usual effect.
 #[derive(Debug, Default)]
@@ -52,8 +53,9 @@ fn note() {
 fn kill(machine: &str) {
     let folder = Folder::of(machine);
     if let Some(settings) = folder.settings().filter(Settings::is_served) {
-        // One that is removed right now wants nothing.
-        let _ = folder.note_wish_to_stop();
+        let wish = folder.note_wish_to_stop();
         state::kill(&settings);
+        // One that is removed right now wants nothing.
+        let _ = wish.and_then(Wish::settle);
     }
 }
