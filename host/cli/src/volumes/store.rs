@@ -31,11 +31,14 @@ pub struct Volume {
 
 impl Store {
     /// Where the user's data belongs (XDG Base Directory Specification), readable by nobody else where
-    /// we make it.
+    /// we make it. What those left there goes that did not finish: one that was killed may have made its volume already, whose
+    /// bytes the name of its draft would keep.
     ///
     /// Errors: `NoDataFolder`.
     pub fn of_user() -> Result<Self, Failure> {
-        state::data_folder("volumes").map(Self)
+        let store = state::data_folder("volumes").map(Self)?;
+        store.sweep();
+        Ok(store)
     }
 
     /// The folder, which need not be there.
@@ -68,19 +71,21 @@ impl Store {
         Ok(names.iter().map(|name| self.volume(name)).collect())
     }
 
-    /// Makes the folder, and takes away what those left there that did not finish.
+    /// Makes the folder.
     pub(super) fn prepare(&self) -> Result<(), Failure> {
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
             .create(&self.0)
-            .map_err(Failure::file(&self.0))?;
+            .map_err(Failure::file(&self.0))
+    }
+
+    fn sweep(&self) {
         let drafts = fs::read_dir(&self.0).into_iter().flatten().flatten();
         for draft in drafts.filter(|entry| is_abandoned(&entry.file_name().to_string_lossy())) {
             // Another one may have done it.
             let _ = fs::remove_file(draft.path());
         }
-        Ok(())
     }
 
     /// A name for an image that this process makes.
