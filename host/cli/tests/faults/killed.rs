@@ -1,9 +1,12 @@
-//! A command that is killed before its n-th system call that changes something, by strace(1): for all n the next command
-//! finds all as before or all as after, and nothing is left.
+//! A command that is killed before one of the system calls with which it changes something, by strace(1): for each of them the next
+//! command finds all as before or all as after, and nothing is left.
+//!
+//! strace counts the calls of each name by themselves, so a command runs once unharmed to see which changes it makes.
 
+use std::fs;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 use crate::image::Image;
 use crate::scene::Scene;
@@ -13,9 +16,18 @@ use crate::{drafts_below, outcome, succeed};
 const CHANGES: &str = "write,pwrite64,writev,ftruncate,rename,renameat2,link,linkat,unlink,unlinkat,rmdir,mkdir,\
 mkdirat,fsync,fdatasync,flock,fchmod,chmod,fchmodat,copy_file_range,sendfile,clone3,clone,vfork,connect,bind";
 const SIGKILL: i32 = 9;
+/// Changes that a short test looks at: so many, spread over all, and the last one among them.
+const SHORT_STEPS: usize = 8;
 
-/// Whether a process may be traced here.
-pub(crate) fn has_strace() -> bool {
+/// A call that changes something.
+#[derive(Clone, Debug)]
+struct Change {
+    call: String,
+    /// The first, the second and so on of its name.
+    number: usize,
+}
+
+fn has_strace() -> bool {
     let tried = Command::new("strace")
         .args(["-qq", "-o", "/dev/null", "-e", "trace=none", "true"])
         .stderr(Stdio::null())
@@ -23,24 +35,89 @@ pub(crate) fn has_strace() -> bool {
     tried.is_ok_and(|status| status.success())
 }
 
-/// Runs `sietch` with these words, and kills it before its `number`-th change; whether it came so far.
-pub(crate) fn is_killed_at(scene: &Scene, words: &[&str], number: u32) -> bool {
+/// Runs `sietch` with these words under strace with those.
+fn trace(scene: &Scene, words: &[&str], how: &[&str]) -> ExitStatus {
     let plain = scene.sietch(words);
     let mut command = Command::new("strace");
-    command.args(["-qq", "-o", "/dev/null", "-e", &format!("trace={CHANGES}")]);
-    command.arg("-e");
-    command.arg(format!("inject={CHANGES}:signal=KILL:when={number}"));
+    command.arg("-qq").args(how);
     command.arg(plain.get_program()).args(plain.get_args());
     let variables = plain.get_envs();
     command.envs(variables.filter_map(|(name, value)| Some((name, value?))));
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let status = command.status().expect("strace starts");
+    command.status().expect("strace starts")
+}
+
+/// Runs `sietch` with these words; what it changes, in its order.
+fn changes_of(scene: &Scene, words: &[&str]) -> Vec<Change> {
+    let record = scene.0.join("changes");
+    let traced = format!("trace={CHANGES}");
+    trace(
+        scene,
+        words,
+        &["-o", &record.to_string_lossy(), "-e", &traced],
+    );
+    let record = fs::read(record).expect("a record");
+    let record = String::from_utf8_lossy(&record);
+    let mut changes: Vec<Change> = Vec::new();
+    for line in record.lines() {
+        let call = line.split('(').next().unwrap_or_default();
+        if CHANGES.split(',').any(|name| name == call) {
+            let before = changes.iter().filter(|change| change.call == call);
+            let number = before.count() + 1;
+            changes.push(Change {
+                call: call.into(),
+                number,
+            });
+        }
+    }
+    changes
+}
+
+/// Runs `sietch` with these words, and kills it before that change; whether it came so far.
+fn is_killed_before(scene: &Scene, words: &[&str], change: &Change) -> bool {
+    let Change { call, number } = change;
+    let traced = format!("trace={call}");
+    let killed = format!("inject={call}:signal=KILL:when={number}");
+    let status = trace(
+        scene,
+        words,
+        &["-o", "/dev/null", "-e", &traced, "-e", &killed],
+    );
     status.signal() == Some(SIGKILL)
 }
 
-/// The steps that a short test looks at: the first ones, and then fewer and fewer.
-pub(crate) fn is_step(number: u32, is_short: bool) -> bool {
-    !is_short || number <= 4 || number.is_multiple_of(1 + number / 5)
+/// What runs a command in a scene, and lets it end or kills it.
+pub(crate) type Attempt<'a> = &'a mut dyn FnMut(&Scene, &[&str]);
+
+/// Tries a command unharmed, and then killed before each of its changes, or some if it `is_short`: each time `step` has a number, makes a
+/// scene, makes the attempt there, and looks.
+pub(crate) fn at_each_step(is_short: bool, step: impl Fn(usize, Attempt<'_>)) {
+    if !has_strace() {
+        eprintln!("SKIP: strace(1) is missing or may not trace here");
+        return;
+    }
+    let mut changes = Vec::new();
+    step(0, &mut |scene, words| changes = changes_of(scene, words));
+    let count = changes.len();
+    assert!(count > 2, "few changes: {changes:?}");
+    let mut killed = 0;
+    let steps: Vec<usize> = match is_short && count > SHORT_STEPS {
+        true => (1..=SHORT_STEPS)
+            .map(|part| part * count / SHORT_STEPS)
+            .collect(),
+        false => (1..=count).collect(),
+    };
+    for &number in &steps {
+        let change = &changes[number - 1];
+        step(number, &mut |scene, words| {
+            killed += usize::from(is_killed_before(scene, words, change));
+        });
+    }
+    // One that waits for another process may come by with fewer.
+    assert!(
+        2 * killed > steps.len(),
+        "killed {killed} times of {steps:?}"
+    );
 }
 
 /// A command, what is before it, and what is asked for after it was killed.
@@ -124,18 +201,7 @@ const TRIALS: [Trial<'_>; 8] = [
 ];
 
 impl Trial<'_> {
-    /// All steps, or some; how many there were.
-    fn run(&self, is_short: bool) -> u32 {
-        for number in 1.. {
-            if is_step(number, is_short) && !self.step(number) {
-                return number;
-            }
-        }
-        0
-    }
-
-    /// Whether it came so far.
-    fn step(&self, number: u32) -> bool {
+    fn step(&self, number: usize, attempt: Attempt<'_>) {
         let scene = Scene::new(&format!("faults-kill-{}-{number}", self.name));
         Image::new(2000).write(&scene.0.join("img"));
         let words = |words: &[&str]| with_layout(words, &scene.0.join("img"));
@@ -148,7 +214,7 @@ impl Trial<'_> {
         }
         let line = words(self.words);
         let line: Vec<&str> = line.iter().map(String::as_str).collect();
-        let is_killed = is_killed_at(&scene, &line, number);
+        attempt(&scene, &line);
         let what = format!("{} before change {number}", self.name);
         match outcome(&mut run(self.words)) {
             Ok(_) => {}
@@ -164,7 +230,6 @@ impl Trial<'_> {
             "{what}: {:?}",
             drafts_below(&scene.0)
         );
-        is_killed
     }
 }
 
@@ -174,13 +239,8 @@ fn with_layout(words: &[&str], layout: &Path) -> Vec<String> {
 }
 
 fn run_all(is_short: bool) {
-    if !has_strace() {
-        eprintln!("SKIP: strace(1) is missing or may not trace here");
-        return;
-    }
     for trial in &TRIALS {
-        let steps = trial.run(is_short);
-        assert!(steps > 2, "{} has {steps} changes only", trial.name);
+        at_each_step(is_short, |number, attempt| trial.step(number, attempt));
     }
 }
 
@@ -197,15 +257,11 @@ fn a_command_may_be_killed_before_each_of_its_changes() {
 
 #[test]
 fn a_machines_start_may_be_cut_off_anywhere_and_its_name_is_free() {
-    if !has_strace() {
-        eprintln!("SKIP: strace(1) is missing or may not trace here");
-        return;
-    }
     // The fake QEMU ends at once: what is looked at is all before that, and the end.
     let words = ["run", "--accel", "tcg", "--name", "m", "true"];
     let scene = Scene::new("faults-kill-run");
-    for number in (1..).filter(|number| is_step(*number, true)) {
-        let is_killed = is_killed_at(&scene, &words, number);
+    at_each_step(true, |number, attempt| {
+        attempt(&scene, &words);
         let again = scene.sietch(&words).output().expect("sietch starts");
         let said = String::from_utf8_lossy(&again.stderr);
         assert!(
@@ -213,8 +269,5 @@ fn a_machines_start_may_be_cut_off_anywhere_and_its_name_is_free() {
             "{number}: {said}"
         );
         assert!(drafts_below(&scene.0).is_empty());
-        if !is_killed {
-            return;
-        }
-    }
+    });
 }
