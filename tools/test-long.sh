@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The long tests: the monkey's ten million calls, a minute's storm of signals, the clocks of 64
 # machines, machines under KVM, all programs of docs/programs.md, a million requests to Redis, other
-# programs' own tests on libumem.so and libsietch.so, ten minutes for each fuzzer, and ten thousand
-# simulated transfers.
+# programs' own tests on libumem.so and libsietch.so, ten minutes for each fuzzer, commands that are
+# killed at each of their steps, and ten thousand simulated transfers.
 # Machines run one after another, and beside them as many fuzzers as there are CPUs.
 # Each step's output is in build/long. Ends with one line: N passed, N failed.
 set -uo pipefail
@@ -56,6 +56,8 @@ machines() {
         step "a day of simulated time with a bad disk, seed $seed" cargo run -q --release -p powercut -- day $seed
     done
     step "planted bugs are found" cargo run -q --release -p powercut -- plants
+    step "faults at each step and each byte" \
+        cargo test -q --release -p cli --test faults -- --ignored
     step "simulated transfers with a fifth of packets lost" \
         env SIM_TRANSFERS=10000 cargo test -q --release -p sim
 }
