@@ -1,12 +1,19 @@
 //! `sietch images`, `sietch pull`, `sietch rmi`: what the store of images holds.
 
-use images::{Listed, Reference};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use images::{Error, Listed, Name, Reference, Store};
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::flags::OutputFlags;
 use crate::flags::{PullFlags, RmiFlags, told};
-use crate::oci;
+use crate::{oci, state};
+
+/// How long the process of a machine that has ended may take to go.
+const PATIENCE: Duration = Duration::from_secs(10);
+const POLL: Duration = Duration::from_millis(20);
 
 /// The fields are those of `--output json`; the first four are docker's.
 #[derive(Serialize)]
@@ -94,7 +101,26 @@ pub fn pull(flags: &PullFlags) -> Result<u8, Failure> {
 pub fn rmi(flags: &RmiFlags) -> Result<u8, Failure> {
     let store = oci::of_user()?;
     for text in &flags.names {
-        println!("{}", store.remove(text)?);
+        println!("{}", remove(&store, text)?);
     }
     Ok(0)
+}
+
+/// Removes one; that of a machine which has just ended is held by its process for a moment still.
+fn remove(store: &Store, text: &str) -> Result<Name, Failure> {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match store.remove(text) {
+            Err(Error::InUse { name }) if !is_used(&name) && Instant::now() < deadline => {
+                thread::sleep(POLL);
+            }
+            removed => return Ok(removed?),
+        }
+    }
+}
+
+/// Whether a machine runs that has the image of this name.
+pub(super) fn is_used(name: &str) -> bool {
+    let mut machines = state::running().into_iter();
+    machines.any(|machine| machine.image.as_deref() == Some(name))
 }

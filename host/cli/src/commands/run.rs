@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use qemu::report::Ending;
 use qemu::{Accel, Acceleration, Machine, Net, Protocol, Qemu};
 
-use super::{background, dry_run, life, rm};
+use super::{background, dry_run, images, life, rm};
 use crate::absent::Search;
 use crate::events;
 use crate::failure::Failure;
@@ -400,10 +400,7 @@ fn take(flags: &RunFlags, name: Option<&str>, program: &str) -> Result<(String, 
 
 /// Removes an image that no other machine has; that one does is no failure.
 fn remove_image(name: &str) {
-    let is_used = state::running()
-        .iter()
-        .any(|other| other.image.as_deref() == Some(name));
-    if !is_used {
+    if !images::is_used(name) {
         let _ = oci::of_user().and_then(|store| Ok(store.remove(name)?));
     }
 }
