@@ -27,7 +27,7 @@ use std::time::{Duration, Instant};
 
 use agent::Message;
 use qemu::report::Report;
-use qemu::{Machine, Origin, Qemu, Streams, Vm};
+use qemu::{Machine, Origin, Prepared, Qemu, Streams, Vm};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGWINCH};
 use signal_hook::iterator::Signals;
 
@@ -135,14 +135,14 @@ impl Session {
     /// Starts the machine and the threads that serve it.
     pub fn start(
         qemu: &Qemu,
-        machine: &Machine,
+        machine: Prepared,
         console_log: &Path,
         console: Console,
     ) -> Result<Self, Failure> {
         let log = Log::open(console_log).map_err(Failure::file(console_log))?;
         let signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGWINCH]).map_err(Failure::Lost)?;
-        let (vm, pipes) = Vm::start(qemu, machine)?;
-        room::watch(machine);
+        let (vm, pipes) = machine.start(qemu)?;
+        room::watch(vm.machine());
         if let Some(note) = pipes.note {
             eprintln!("sietch: {note}");
         }
@@ -170,12 +170,12 @@ impl Session {
         let mut on_resize = None;
         match (console, pipes.streams) {
             (Console::Streams(stdio), Some(streams)) => {
-                let is_renewed = matches!(machine.origin, Origin::Snapshot(_));
+                let is_renewed = matches!(session.vm.machine().origin, Origin::Snapshot(_));
                 if is_renewed {
                     // Before anybody's request, which it would end.
                     renewal::send(&streams.agent).map_err(Failure::Lost)?;
                 }
-                hub::serve(&streams.agent, &machine.state).map_err(Failure::Lost)?;
+                hub::serve(&streams.agent, &session.vm.machine().state).map_err(Failure::Lost)?;
                 if is_renewed {
                     session.vm.go_on().map_err(Failure::Lost)?;
                 }

@@ -51,7 +51,7 @@ pub use qmp::Qmp;
 pub use streams::Streams;
 pub use symbols::Symbols;
 pub use transcript::Transcript;
-pub use vm::{Console, Vm};
+pub use vm::{Console, Prepared, Vm};
 
 /// The request on COM2 to end the program as `SIGTERM` would.
 pub const TERMINATE: u8 = b'T';

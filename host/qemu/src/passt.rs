@@ -16,6 +16,7 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -85,6 +86,8 @@ impl Passt {
         }
         command.stdin(Stdio::null()).stdout(Stdio::null());
         command.stderr(Stdio::null());
+        // A Ctrl-C at the terminal is not for it: the program may have answers to send before it ends.
+        command.process_group(0);
         let child = starter::start(command).map_err(|error| error.to_string())?;
         // Where it may not be, it works all the same.
         let _ = setpriority_process(Pid::from_raw(child.id() as i32), NICENESS);

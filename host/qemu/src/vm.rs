@@ -56,9 +56,19 @@ pub struct Console {
     pub note: Option<String>,
 }
 
-impl Vm {
-    /// Starts QEMU in the machine's state folder.
-    pub fn start(qemu: &Qemu, machine: &Machine) -> Result<(Self, Console), Error> {
+/// A machine whose folder is made and whose network is served, so that only QEMU is left to start. Who has locks that QEMU alone is
+/// to inherit lets go of them by then: passt may live longer.
+#[derive(Debug)]
+pub struct Prepared {
+    machine: Machine,
+    acceleration: Acceleration,
+    passt: Option<Passt>,
+    note: Option<String>,
+}
+
+impl Prepared {
+    /// Makes the machine's state folder, and starts passt if that leads its ports.
+    pub fn new(machine: &Machine) -> Result<Self, Error> {
         let acceleration = Acceleration::choose(machine.accel)?;
         tap::check(machine)?;
         let log = machine.kernel_log();
@@ -79,13 +89,24 @@ impl Vm {
                 })
                 .ok(),
         };
+        Ok(Self {
+            machine,
+            acceleration,
+            passt,
+            note,
+        })
+    }
+
+    /// Starts QEMU.
+    pub fn start(self, qemu: &Qemu) -> Result<(Vm, Console), Error> {
+        let machine = self.machine;
         let listeners = match machine.stdio {
             Stdio::Serial => None,
             Stdio::Ports => Some(Listeners::bind(&machine.state).map_err(Error::Start)?),
         };
         let mut command = starter::bound_to_us(&qemu.path);
         command
-            .args(machine.qemu_args(acceleration))
+            .args(machine.qemu_args(self.acceleration))
             .stdin(process::Stdio::piped())
             .stdout(process::Stdio::piped())
             .stderr(process::Stdio::piped())
@@ -96,13 +117,13 @@ impl Vm {
         let (Some(input), Some(output), Some(complaints)) = pipes else {
             return Err(Error::Start(io::ErrorKind::BrokenPipe.into()));
         };
-        let mut vm = Self {
+        let mut vm = Vm {
             child,
-            machine: machine.clone(),
-            _passt: passt,
+            machine,
+            _passt: self.passt,
         };
         let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));
-        if let (Origin::Snapshot(folder), Some(_)) = (&machine.origin, &streams) {
+        if let (Origin::Snapshot(folder), Some(_)) = (&vm.machine.origin, &streams) {
             snapshot::load(&mut vm.qmp().map_err(Error::Start)?, folder)?;
         }
         Ok((
@@ -112,9 +133,16 @@ impl Vm {
                 output,
                 streams,
                 complaints,
-                note,
+                note: self.note,
             },
         ))
+    }
+}
+
+impl Vm {
+    /// Starts QEMU in the machine's state folder, and passt before it if need be.
+    pub fn start(qemu: &Qemu, machine: &Machine) -> Result<(Self, Console), Error> {
+        Prepared::new(machine)?.start(qemu)
     }
 
     /// QEMU's process number.

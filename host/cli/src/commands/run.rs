@@ -11,7 +11,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use qemu::report::Ending;
-use qemu::{Accel, Acceleration, Machine, Net, Protocol, Qemu};
+use qemu::{Accel, Acceleration, Machine, Net, Prepared, Protocol, Qemu};
 
 use super::{background, dry_run, images, life, rm};
 use crate::absent::Search;
@@ -218,7 +218,8 @@ struct Disks<'a> {
 }
 
 impl Disks<'_> {
-    /// Starts QEMU, which inherits them, and passt beside it, which ends with us. No switch does: it lives longer than its machines.
+    /// Starts QEMU, which inherits them. Nobody else does: a switch lives longer than its machines, and passt may live longer
+    /// than its own.
     fn keep_in<T>(self, start: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
         self.volumes.map_or(Ok(()), Attached::inherit)?;
         self.container.map_or(Ok(()), Container::inherit)?;
@@ -236,7 +237,8 @@ impl Started<'_> {
         let raw = RawTerminal::enter();
         life::pin(&flags.life)?;
         let log = folder.console_log();
-        let start = || Session::start(self.qemu, machine, &log, self.console);
+        let prepared = Prepared::new(machine)?;
+        let start = || Session::start(self.qemu, prepared, &log, self.console);
         let mut session = self.disks.keep_in(start)?;
         life::write_numbers(&flags.life, name, session.pid())?;
         if flags.program.strace {

@@ -11,6 +11,7 @@ mod full;
 mod image;
 mod killed;
 mod killed_machines;
+mod outlived;
 mod pulled;
 mod registry;
 #[path = "../scene/mod.rs"]
