@@ -19,12 +19,13 @@ use qemu::Machine;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::flags::RunFlags;
 use crate::stdio::StdFile;
-use crate::{leftovers, processes};
 use crate::wish::{self, Wish};
+use crate::{leftovers, processes};
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -92,6 +93,9 @@ pub struct Settings {
     /// Seconds after which a program that was asked to end is ended.
     #[serde(default)]
     pub stop_timeout_s: Option<u64>,
+    /// How its image wants its program to be asked whether it is well.
+    #[serde(default)]
+    pub healthcheck: Option<Value>,
     /// How often it was started again.
     #[serde(default)]
     pub restarts: u32,

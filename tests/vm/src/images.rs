@@ -326,10 +326,16 @@ fn heeds(setup: &Setup) -> Result<(), String> {
     wait_for("(unhealthy)")?;
     said(&["exec", name, "busybox", "touch", "/tmp/well"])?;
     wait_for("(healthy)")?;
+    said(&["snapshot", name, "well"])?;
     said(&["stop", name])?;
     expect_all(&said(&["wait", name])?, &["7"])?;
     expect_all(&said(&["logs", name])?, &["is up", "heard"])?;
     said(&["rm", name])?;
+    // One that goes on from a snapshot is asked as its image wants, too.
+    said(&["run", "--from", "well", "-d", "--name", name])?;
+    wait_for("(healthy)")?;
+    said(&["rm", "-f", name])?;
+    said(&["snapshots", "--rm", "well"])?;
     said(&["rmi", "heeded"]).map(drop)
 }
 

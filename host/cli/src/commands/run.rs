@@ -142,7 +142,6 @@ fn serve(
             further_networks: networks::addresses(&leases),
             ..settings(flags, &name, around, &machine, &volumes)?
         },
-        check: check(flags, around),
         disks: Disks {
             volumes: Some(&volumes),
             container: around.container.as_ref(),
@@ -188,7 +187,6 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
             ..saved.settings
         }
         .of_now(),
-        check: Check::of(&flags.health, None),
         disks: Disks::default(),
     };
     started.serve(flags, turn)
@@ -204,7 +202,6 @@ struct Started<'a> {
     title: &'a str,
     /// Without QEMU's number.
     settings: Settings,
-    check: Option<Check>,
     disks: Disks<'a>,
     /// For what a packed program lacked.
     search: Option<Search>,
@@ -254,7 +251,7 @@ impl Started<'_> {
             session.ender().end(OnUnhealthy::Stop);
         }
         events::note(name, "start", None);
-        if let Some(check) = self.check {
+        if let Some(check) = Check::of(&flags.health, settings.healthcheck.as_ref()) {
             let ender = session.ender();
             health::watch(name, folder, check, move |how| ender.end(how));
         }
@@ -379,15 +376,6 @@ fn with_others_volumes(flags: &RunFlags) -> Result<RunFlags, Failure> {
         flags.volume.extend(mounts);
     }
     Ok(flags)
-}
-
-/// How the machine's program is asked whether it is well.
-fn check(flags: &RunFlags, around: &GuestConfig) -> Option<Check> {
-    let image = around.container.as_ref();
-    Check::of(
-        &flags.health,
-        image.and_then(|container| container.process.healthcheck.as_ref()),
-    )
 }
 
 /// Takes a folder for a machine, that of another one with `--replace`.
@@ -545,6 +533,7 @@ fn settings(
         image: container.map(|container| container.image.clone()),
         stop_signal: flags.life.stop_signal.or(of_image),
         stop_timeout_s: flags.life.stop_timeout,
+        healthcheck: process.and_then(|process| process.healthcheck.clone()),
         restarts: 0,
         is_restarting: false,
         ended: None,
