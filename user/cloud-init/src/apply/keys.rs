@@ -1,0 +1,35 @@
+//! Public keys: `~/.ssh/authorized_keys` of a user, where the image has a server that reads it.
+
+use std::fs::{self, DirBuilder, File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown};
+use std::path::Path;
+
+use super::files::beneath;
+use super::users;
+use crate::settings::Keys;
+
+const SERVERS: [&str; 2] = ["usr/sbin/sshd", "usr/sbin/dropbear"];
+const FOLDER_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+pub(super) fn add(root: &Path, keys: &Keys) -> io::Result<()> {
+    if !SERVERS.iter().any(|server| root.join(server).exists()) {
+        return Ok(());
+    }
+    let user = users::user(root, keys.user.as_deref().unwrap_or("root"))?;
+    let home = beneath(root, &user.home)?;
+    let folder = home.join(".ssh");
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(FOLDER_MODE).create(&folder)?;
+    let path = folder.join("authorized_keys");
+    let mut file = File::options().create(true).append(true).open(&path)?;
+    for key in &keys.keys {
+        writeln!(file, "{key}")?;
+    }
+    fs::set_permissions(&path, Permissions::from_mode(FILE_MODE))?;
+    for path in [&folder, &path] {
+        chown(path, Some(user.uid), Some(user.gid))?;
+    }
+    Ok(())
+}
