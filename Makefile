@@ -5,7 +5,7 @@ export PATH := $(PATH):/usr/sbin:/sbin:/usr/local/go/bin:$(HOME)/.cargo/bin
 
 KERNEL_CRATES := $(shell awk -F'"' '/^name = / { print "-p " $$2; nextfile }' kernel/*/Cargo.toml)
 
-.PHONY: help setup kernel deb umem io bench-malloc run test test-long bench fmt lint
+.PHONY: help setup kernel cloud-init deb umem io bench-malloc run test test-long bench fmt lint
 
 help: ## list the goals
 	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' Makefile | expand -t 20
@@ -16,6 +16,9 @@ setup: ## install what `make run` needs and is missing
 kernel: ## build the bootable kernel
 	@tools/kernel.sh build -q -p image --release
 
+cloud-init: ## build the program that reads what a cloud says, for disks of `sietch build`
+	@tools/cloud-init.sh
+
 umem: ## build build/libumem.so, for LD_PRELOAD on Linux and on Sietch
 	@cargo build -q --release -p umem
 	@mkdir -p build && cp target/release/libumem.so build/
@@ -24,7 +27,7 @@ PREFIX ?= build/io
 io: ## install libsietch-io for C programs into build/io, or PREFIX=/usr/local
 	@user/sietch-c/install.sh $(PREFIX)
 
-deb: kernel ## build build/sietch_VERSION_amd64.deb: the command, the kernel, completions, manual pages
+deb: kernel cloud-init ## build build/sietch_VERSION_amd64.deb: the command, the kernel, completions, manual pages
 	@cargo build -q --release -p cli -p sietch
 	@tools/deb.sh
 

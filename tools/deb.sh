@@ -14,6 +14,7 @@ chmod 755 "$root"
 install -D -m 755 -s "$target/sietch" "$root/usr/bin/sietch"
 install -D -m 644 target/x86_64-unknown-none/release/sietch-kernel "$root/usr/lib/sietch/sietch-kernel"
 install -D -m 644 "$target/libsietch.so" "$root/usr/lib/sietch/libsietch.so"
+install -D -m 755 -s target/x86_64-unknown-linux-gnu/release/sietch-cloud-init "$root/usr/lib/sietch/sietch-cloud-init"
 install -D -m 644 LICENSE-APACHE "$root/usr/share/doc/sietch/LICENSE-APACHE"
 install -D -m 644 LICENSE-MIT "$root/usr/share/doc/sietch/copyright"
 

@@ -87,6 +87,20 @@ pub enum Failure {
         /// Where it should be.
         path: PathBuf,
     },
+    /// No program that reads what a cloud says.
+    #[error(
+        "The program that reads a cloud's seed is not built ({} is missing, or is not static): run `make cloud-init`, or build the disk with --cloud-init none.",
+        path.display()
+    )]
+    NoCloudInit {
+        /// Where it should be.
+        path: PathBuf,
+    },
+    /// A folder's machine is told by whoever boots it.
+    #[error(
+        "A folder's machine is told its name and address by its command line: leave --cloud-init out, or choose another --format."
+    )]
+    NoCloudInitInFolder,
     /// `--bypass` of a program that loads no libraries.
     #[error(
         "{} is statically linked and makes its system calls itself: run it without --bypass, on the kernel's sockets.",

@@ -6,6 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+mod cloud_init;
 mod compose;
 mod detach_keys;
 mod disk;
@@ -33,6 +34,7 @@ mod volume;
 mod volume_name;
 mod when;
 
+pub use cloud_init::CloudInit;
 pub use compose::{ComposeCommand, ComposeFlags};
 pub use detach_keys::DetachKeys;
 pub use disk::DiskFlag;
@@ -251,6 +253,9 @@ pub struct BuildFlags {
         required_unless_present = "tag"
     )]
     pub output: Option<PathBuf>,
+    /// What a disk's or ISO's machine asks before the program starts [default: seed]
+    #[arg(long, value_enum, value_name = "WHOM")]
+    pub cloud_init: Option<CloudInit>,
     /// The program by a flag: the words behind the flags are its arguments, behind -- if the first of them begins with a dash
     #[arg(long, value_name = "PROGRAM")]
     pub from: Option<String>,

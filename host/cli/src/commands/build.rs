@@ -8,7 +8,7 @@ use qemu::Net;
 
 use crate::bootable::{self, Parts};
 use crate::failure::Failure;
-use crate::flags::{BuildFlags, ImageFormat, Ip, ProgramFlags};
+use crate::flags::{BuildFlags, CloudInit, ImageFormat, Ip, ProgramFlags};
 use crate::kernel_file;
 use crate::machine_plan::{GuestConfig, Plan, image_path};
 use crate::oci;
@@ -26,7 +26,7 @@ pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
         return Ok(0);
     };
     let kernel = kernel_file::find()?;
-    let plan = plan(flags.format, program)?;
+    let plan = plan(flags.format, flags.cloud_init, program)?;
     plan.hints
         .iter()
         .for_each(|hint| eprintln!("sietch: {hint}"));
@@ -38,16 +38,22 @@ pub fn build(flags: &BuildFlags) -> Result<u8, Failure> {
 }
 
 /// A PC asks its network for an address; a monitor's network is mostly QEMU's.
-fn plan(format: ImageFormat, mut program: ProgramFlags) -> Result<Plan, Failure> {
-    let net = match format {
-        ImageFormat::Folder => Net::User,
+fn plan(
+    format: ImageFormat,
+    cloud_init: Option<CloudInit>,
+    mut program: ProgramFlags,
+) -> Result<Plan, Failure> {
+    let (net, cloud_init) = match format {
+        ImageFormat::Folder if cloud_init.is_some() => return Err(Failure::NoCloudInitInFolder),
+        ImageFormat::Folder => (Net::User, None),
         ImageFormat::Iso | ImageFormat::Raw | ImageFormat::Qcow2 | ImageFormat::Vhd => {
             program.ip.get_or_insert(Ip::Automatic);
-            Net::None
+            (Net::None, Some(cloud_init.unwrap_or_default()))
         }
     };
     let around = GuestConfig {
         net,
+        cloud_init,
         ..GuestConfig::default()
     };
     Plan::new(&program, &around)

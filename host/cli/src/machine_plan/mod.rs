@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! start.rs         how the program starts: arguments, environment, user
+//! cloud_init.rs    the program before it, in disks for clouds
 //! etc.rs           what files tell of the machine and of others
 //! command_line.rs  what the kernel is told
 //! network.rs       the network and the address
@@ -9,6 +10,7 @@
 //! machine.rs       the machine itself: board, memory, disks
 //! ```
 
+mod cloud_init;
 mod command_line;
 mod etc;
 mod folders;
@@ -22,7 +24,9 @@ use qemu::{CommandLine, Machine, Net};
 
 use crate::bypass::Bypass;
 use crate::failure::Failure;
-use crate::flags::{Addition, EnvironmentFlags, NameFlags, ProgramFlags, RightsFlags, RunFlags};
+use crate::flags::{
+    Addition, CloudInit, EnvironmentFlags, NameFlags, ProgramFlags, RightsFlags, RunFlags,
+};
 use crate::networks;
 use crate::oci::Container;
 use crate::pack::{Image, Packed, RunFile};
@@ -80,6 +84,8 @@ pub struct GuestConfig {
     pub bypass: Option<Bypass>,
     /// Which of the program's files are on a log: the library's variable.
     pub log: Option<String>,
+    /// Whom the machine asks before the program starts, in a disk for clouds.
+    pub cloud_init: Option<CloudInit>,
     /// The networks with other machines, which give it addresses when its machine has a name.
     pub networks: Vec<switch::Network>,
 }
@@ -99,6 +105,7 @@ impl GuestConfig {
             container: Container::of(flags)?,
             bypass: Bypass::of(flags)?,
             log: flags.log.clone(),
+            cloud_init: None,
             networks: networks::of(flags)?,
         })
     }
@@ -113,6 +120,10 @@ impl GuestConfig {
         if let Some(container) = &self.container {
             container.add_to(machine);
         }
+    }
+
+    fn asked_of_cloud(&self) -> Option<CloudInit> {
+        self.cloud_init.filter(|asked| *asked != CloudInit::None)
     }
 
     fn has_library(&self) -> bool {
@@ -142,12 +153,20 @@ impl Plan {
             preload::add_to(&mut packed)?;
         }
         let run = run_file(flags, &packed, &hostname, around)?;
-        run.add_to(&mut packed.image);
         let hints = match around.packs_nothing() {
             true => Vec::new(),
             false => hints(&run, &packed),
         };
-        let mut command_line = command_line(flags, &packed.path, &hostname, around);
+        let (run, init) = match around.asked_of_cloud() {
+            None => (run, packed.path.clone()),
+            Some(asked) => {
+                cloud_init::add_to(&mut packed)?;
+                let run = cloud_init::in_front(run, &packed.path, asked);
+                (run, cloud_init::IN_MACHINE.into())
+            }
+        };
+        run.add_to(&mut packed.image);
+        let mut command_line = command_line(flags, &init, &hostname, around);
         if around.packs_nothing() {
             let files = around.files.iter().map(|file| file.guest.as_path());
             for path in files.chain(zone.iter().map(|_| Path::new(ZONE))) {
