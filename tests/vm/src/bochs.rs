@@ -57,7 +57,14 @@ fn run(setup: &Setup, name: &str, words: &[&str]) -> Result<String, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{folder:?}: {error}"))?;
     let disk = folder.join(format!("bochs-{name}.raw"));
     let mut build = sietch();
-    build.args(["build", "--format", "raw", "--cloud-init", "none", "--output"]);
+    build.args([
+        "build",
+        "--format",
+        "raw",
+        "--cloud-init",
+        "none",
+        "--output",
+    ]);
     let built = build.arg(&disk).args(words).output();
     let built = built.map_err(|error| error.to_string())?;
     if !built.status.success() {

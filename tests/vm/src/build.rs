@@ -105,6 +105,14 @@ pub fn library(package: &str) -> Result<PathBuf, String> {
     Ok(PathBuf::from(format!("target/release/lib{package}.so")))
 }
 
+/// Builds the program that disks for clouds start first, where `sietch build` finds it.
+pub fn cloud_init() -> Result<(), String> {
+    run(
+        Command::new("tools/cloud-init.sh"),
+        Path::new("user/cloud-init"),
+    )
+}
+
 /// Builds a program of this workspace.
 pub fn tool(package: &str, name: &str) -> Result<PathBuf, String> {
     let mut cargo = Command::new("cargo");

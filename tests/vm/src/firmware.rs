@@ -100,7 +100,8 @@ fn image(format: &str) -> Result<PathBuf, String> {
     fs::create_dir_all(&folder).map_err(|error| format!("{folder:?}: {error}"))?;
     let image = folder.join(format!("ends.{format}"));
     let mut command = sietch();
-    command.args(["build", "--format", format, "--ip", "none", "--output"]);
+    command.args(["build", "--format", format, "--ip", "none"]);
+    command.args(["--cloud-init", "none", "--output"]);
     let output = command.arg(&image).arg(program).output();
     let output = output.map_err(|error| error.to_string())?;
     match output.status.success() {

@@ -37,6 +37,7 @@ mod card_filters;
 mod cards;
 mod clients;
 mod clocks;
+mod cloud;
 mod clumsy;
 mod compose;
 mod connections;
@@ -325,6 +326,8 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, snapshots::TESTS),
         ours(setup, ports::TESTS),
         ours(setup, once(setup, Cpus::One, firmware::TESTS)),
+        ours(setup, once(setup, Cpus::One, cloud::TESTS)),
+        ours(setup, long(setup, cloud::TESTS_LONG)),
         ours(setup, once(setup, Cpus::One, packing::TESTS)),
         ours(setup, once(setup, Cpus::One, bochs::TESTS)),
         ours(setup, shell::TESTS_OF_PORTS),

@@ -35,7 +35,9 @@ pub fn find() -> Option<Seed> {
 /// The seed on a disk, if it is one.
 pub fn read(path: &Path) -> io::Result<Option<Seed>> {
     let open = || disk::open(path);
-    if let Some(mut volume) = iso9660::Volume::open(open()?)? {
+    // What cannot be read that far, such as a disk without a medium, is none.
+    let iso = iso9660::Volume::open(open()?).ok().flatten();
+    if let Some(mut volume) = iso {
         return match volume.label.eq_ignore_ascii_case(LABEL) {
             true => of_files(|name| volume.read(name)).map(Some),
             false => Ok(None),
