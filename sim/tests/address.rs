@@ -3,7 +3,7 @@
 use std::net::Ipv4Addr;
 
 use base::Duration;
-use inet::{Config, Endpoint, Offloads, SocketId, Transport};
+use inet::{Cidr, Config, Endpoint, Offloads, SocketId, Transport};
 use sim::{Host, Side, Weather, World};
 use wire::DhcpRepr;
 
@@ -51,8 +51,8 @@ fn serve(world: &mut World, server: SocketId, time: Duration) -> u32 {
     answers
 }
 
-#[test]
-fn an_address_is_asked_for_renewed_and_given_up() {
+/// A client on the left that asks, and a server on the right with its socket.
+fn client_and_server() -> (World, SocketId) {
     let offloads = Offloads::default();
     let mut world = World::with_config(1, Weather::FAIR, offloads, Config::default());
     let Host { stack, env } = world.host(Side::Right);
@@ -72,7 +72,25 @@ fn an_address_is_asked_for_renewed_and_given_up() {
     let Host { stack, env } = world.host(Side::Left);
     stack.set_address(None);
     stack.start_dhcp(env);
+    (world, server)
+}
 
+#[test]
+fn an_address_that_is_set_by_hand_stays_when_its_owner_ends_dhcp() {
+    let (mut world, server) = client_and_server();
+    serve(&mut world, server, Duration::from_secs(10));
+    let own = Cidr::new(Ipv4Addr::new(10, 0, 0, 5), 24);
+    world.left.stack.stop_dhcp();
+    world.left.stack.set_address(own);
+    let answers = serve(&mut world, server, Duration::from_secs(700));
+    assert_eq!(answers, 0, "nobody asks any more");
+    assert_eq!(world.left.stack.address(), own);
+    assert_eq!(world.left.stack.lease(), None);
+}
+
+#[test]
+fn an_address_is_asked_for_renewed_and_given_up() {
+    let (mut world, server) = client_and_server();
     serve(&mut world, server, Duration::from_secs(10));
     let lease = *world.left.stack.lease().expect("a lease");
     assert_eq!(

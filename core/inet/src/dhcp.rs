@@ -94,6 +94,12 @@ impl Stack {
         self.expire_dhcp(env);
     }
 
+    /// Asks no server any more, and forgets what one has granted; the address stays. For who sets or takes away an
+    /// address by hand: a lease would put its own in that place.
+    pub fn stop_dhcp(&mut self) {
+        self.dhcp = None;
+    }
+
     /// What a server has granted, while it lasts.
     pub fn lease(&self) -> Option<&Lease> {
         self.dhcp.as_ref()?.lease.as_ref()

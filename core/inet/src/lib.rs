@@ -32,7 +32,7 @@
 //! attach(Port { mac, mtu, offloads }); detach(env); set_address(Option<Cidr>); set_gateway(Option<Ipv4Addr>)
 //! set_share(Share { number, owner_of }); number_events_by(Arc<EventNumbers>); follow_datagram(socket, local, peer)
 //! share_totals(&Totals); choose_datagram_port(id, |port| -> bool) -> Option<u16>
-//! start_dhcp(env); lease() -> Option<&Lease>
+//! start_dhcp(env); stop_dhcp(); lease() -> Option<&Lease>
 //! start_ipv6(env, Ipv6Config); stop_ipv6(env); has_ipv6() -> bool; addresses_v6() -> impl Iterator<Item = &Ipv6Address>
 //! add_address_v6(env, addr, prefix_len); remove_address_v6(env, addr)
 //! ipv6_snapshot() -> Option<Ipv6Snapshot>; follow_ipv6(Option<&Ipv6Snapshot>)

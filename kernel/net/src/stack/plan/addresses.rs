@@ -99,7 +99,7 @@ pub fn add_address(of: &NetStack, interface: u32, ip: IpAddr, prefix_len: u8) ->
     }
 }
 
-/// A stack has one address of IPv4.
+/// A stack has one address of IPv4. One that is set ends DHCP, which would replace it by its own.
 fn add_address4(of: &NetStack, interface: u32, ip: Ipv4Addr, prefix_len: u8) -> Result<()> {
     let cidr = Cidr::new(ip, prefix_len).ok_or(Error::Invalid)?;
     if ip.is_unspecified() || ip.is_multicast() || ip.is_loopback() {
@@ -109,6 +109,7 @@ fn add_address4(of: &NetStack, interface: u32, ip: Ipv4Addr, prefix_len: u8) -> 
         Some(own) if own == cidr => Err(Error::Exists),
         Some(_) => Err(Error::NoBuffers),
         None => {
+            stack.stop_dhcp();
             stack.set_address(Some(cidr));
             Ok(())
         }
@@ -116,7 +117,7 @@ fn add_address4(of: &NetStack, interface: u32, ip: Ipv4Addr, prefix_len: u8) -> 
 }
 
 /// Takes an address away. With one of IPv4 goes the router to all other networks if it is
-/// no neighbour any more.
+/// no neighbour any more, and DHCP, which would bring it back.
 ///
 /// Errors: `AddressNotAvailable` if the interface does not have it.
 pub fn remove_address(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
@@ -131,6 +132,7 @@ pub fn remove_address(of: &NetStack, interface: u32, ip: IpAddr) -> Result<()> {
         let own = stack.address().filter(|own| own.addr() == ip);
         let own = own.ok_or(Error::AddressNotAvailable)?;
         let router = stack.gateway().filter(|router| !own.contains(*router));
+        stack.stop_dhcp();
         stack.set_gateway(router);
         stack.set_address(None);
         Ok(())
