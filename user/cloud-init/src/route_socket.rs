@@ -27,8 +27,11 @@ const V6: u8 = 10;
 /// `NLMSG_ERROR`, which acknowledges too, and `NLMSG_DONE`.
 const ERROR: u16 = 2;
 const DONE: u16 = 3;
-/// `RTM_GETLINK` from `RTM_NEWLINK`.
+/// `RTM_DELADDR` and `RTM_GETADDR` from `RTM_NEWADDR`, and so for each object.
+const DELETE: u16 = 1;
 const GET: u16 = 2;
+/// `ENOBUFS`.
+const NO_BUFFERS: i32 = 105;
 /// `ARPHRD_ETHER`.
 const ETHERNET: u16 = 1;
 /// `RT_TABLE_MAIN`, `RTPROT_BOOT`, `RTN_UNICAST`.
@@ -94,15 +97,42 @@ impl RouteSocket {
 
     /// Gives the link an address.
     pub fn add_address(&mut self, link: u32, address: &Prefix) -> io::Result<()> {
-        let address = netlink::Address {
-            family: family(address.ip),
-            prefix_len: address.len,
-            link,
-            address: Some(address.ip),
-            local: Some(address.ip),
+        self.make(&of_link(link, address))
+    }
+
+    /// Gives the link an address of IPv4 in the place of those that it has: DHCP may have been faster, and
+    /// the kernel's stack has room for one.
+    pub fn replace_address4(&mut self, link: u32, address: &Prefix) -> io::Result<()> {
+        self.remove_others4(link, address)?;
+        match self.add_address(link, address) {
+            // A lease came in between; whoever takes it away ends DHCP.
+            Err(why) if why.raw_os_error() == Some(NO_BUFFERS) => {
+                self.remove_others4(link, address)?;
+                self.add_address(link, address)
+            }
+            done => done,
+        }
+    }
+
+    fn remove_others4(&mut self, link: u32, kept: &Prefix) -> io::Result<()> {
+        let all = netlink::Address {
+            family: V4,
             ..netlink::Address::default()
         };
-        self.make(&address)
+        let mut others = Vec::new();
+        self.ask(&all, all.kind() + GET, Flags::DUMP, |request| {
+            let Object::Address(own) = request.object else {
+                return;
+            };
+            let len = own.prefix_len;
+            let found = own.local.or(own.address).map(|ip| Prefix { ip, len });
+            others.extend(found.filter(|found| own.link == link && found != kept));
+        })?;
+        for other in others {
+            let gone = of_link(link, &other);
+            self.ask(&gone, gone.kind() + DELETE, Flags::ACK, |_| {})?;
+        }
+        Ok(())
     }
 
     /// Adds a route by the link.
@@ -158,6 +188,17 @@ impl RouteSocket {
             }
         }
         Err(io::ErrorKind::InvalidData.into())
+    }
+}
+
+fn of_link(link: u32, address: &Prefix) -> netlink::Address<'static> {
+    netlink::Address {
+        family: family(address.ip),
+        prefix_len: address.len,
+        link,
+        address: Some(address.ip),
+        local: Some(address.ip),
+        ..netlink::Address::default()
     }
 }
 

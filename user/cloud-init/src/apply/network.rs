@@ -46,9 +46,14 @@ fn card<'a>(link: &Link, place: usize, cards: &'a [Ethernet]) -> Option<&'a Ethe
 }
 
 fn add(socket: &mut RouteSocket, link: &Link, index: u32) {
+    let first4 = link.addresses.iter().find(|address| address.ip.is_ipv4());
     for address in &link.addresses {
         let what = format!("{}/{}", address.ip, address.len);
-        note(&what, socket.add_address(index, address));
+        let added = match Some(address) == first4 {
+            true => socket.replace_address4(index, address),
+            false => socket.add_address(index, address),
+        };
+        note(&what, added);
     }
     for route in &link.routes {
         let what = format!("the router {}", route.via);

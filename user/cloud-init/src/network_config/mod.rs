@@ -3,7 +3,7 @@
 mod v1;
 mod v2;
 
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use saphyr::YamlOwned;
 
@@ -40,6 +40,23 @@ pub struct Prefix {
     pub ip: IpAddr,
     /// Bits.
     pub len: u8,
+}
+
+impl Prefix {
+    /// The network's first address, which a route is to.
+    fn network(self) -> Self {
+        let ip = match self.ip {
+            IpAddr::V4(ip) => {
+                let mask = u32::MAX.checked_shl(32 - u32::from(self.len));
+                Ipv4Addr::from_bits(ip.to_bits() & mask.unwrap_or(0)).into()
+            }
+            IpAddr::V6(ip) => {
+                let mask = u128::MAX.checked_shl(128 - u32::from(self.len));
+                Ipv6Addr::from_bits(ip.to_bits() & mask.unwrap_or(0)).into()
+            }
+        };
+        Self { ip, ..self }
+    }
 }
 
 /// A way.
@@ -145,7 +162,7 @@ fn routes(of: &YamlOwned, [to, mask, via]: [&str; 3]) -> Result<Vec<Route>, Stri
             Some(to) => Some(prefix(to, yaml::text(item, mask).as_deref())?),
         };
         // No bits are everywhere.
-        let to = to.filter(|to| to.len > 0);
+        let to = to.filter(|to| to.len > 0).map(Prefix::network);
         Ok(Route { to, via })
     };
     yaml::items(yaml::field(of, "routes")).map(route).collect()

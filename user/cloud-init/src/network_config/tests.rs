@@ -24,7 +24,7 @@ config:
         gateway: 192.168.1.254
         dns_nameservers: [192.168.1.1]
         routes:
-          - network: 10.0.0.0
+          - network: 10.0.0.7
             netmask: 255.0.0.0
             gateway: 192.168.1.253
   - type: nameserver
@@ -56,7 +56,7 @@ fn version_2_gives_links_their_addresses_with_or_without_the_word_network() {
       match: {macaddress: 52:54:00:12:34:56}
       addresses: [10.0.0.5/24, 'fd00::5/64']
       gateway4: 10.0.0.1
-      routes: [{to: default, via: 'fd00::1'}, {to: 10.9.0.0/16, via: 10.0.0.2}]
+      routes: [{to: default, via: 'fd00::1'}, {to: 'fd01::9/64', via: 'fd00::2'}]
       nameservers: {addresses: [10.0.0.3]}
     eth1: {dhcp4: true}
 ";
@@ -71,6 +71,7 @@ fn version_2_gives_links_their_addresses_with_or_without_the_word_network() {
     );
     assert_eq!(first.routes.len(), 3);
     assert_eq!(first.routes[..2], [by("10.0.0.1"), by("fd00::1")]);
+    assert_eq!(first.routes[2].to, Some(address("fd01::", 64)));
     assert_eq!(second.name, "eth1");
     assert!(second.addresses.is_empty());
 }
