@@ -80,7 +80,8 @@ impl Settings {
     pub(crate) fn add_keys(&mut self, user: Option<&str>, keys: Vec<String>) {
         let lines = keys.iter().filter_map(|key| key.trim().lines().next());
         let keys: Vec<String> = lines.map(Into::into).collect();
-        if !keys.is_empty() {
+        // A user without keys must be there all the same.
+        if !keys.is_empty() || user.is_some() {
             let user = user.map(Into::into);
             self.keys.push(Keys { user, keys });
         }

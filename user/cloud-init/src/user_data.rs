@@ -12,14 +12,13 @@ const CLOUD_CONFIG: &str = "#cloud-config";
 const DEFAULT_MODE: u32 = 0o644;
 const MODES: u32 = 0o7777;
 /// What is read, and what asks for nothing that we could fail to do.
-const KNOWN: [&str; 9] = [
+const KNOWN: [&str; 8] = [
     "hostname",
     "fqdn",
     "prefer_fqdn_over_hostname",
     "ssh_authorized_keys",
     "users",
     "write_files",
-    "preserve_hostname",
     "manage_etc_hosts",
     "final_message",
 ];

@@ -1,4 +1,5 @@
-//! Public keys: `~/.ssh/authorized_keys` of a user, where the image has a server that reads it.
+//! Public keys: `~/.ssh/authorized_keys` of a user, where the image has a server that reads it. A user whom the image has not is an
+//! error, for nobody makes it.
 
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write};
@@ -14,10 +15,14 @@ const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
 pub(super) fn add(root: &Path, keys: &Keys) -> io::Result<()> {
-    if !SERVERS.iter().any(|server| root.join(server).exists()) {
+    let has_server = SERVERS.iter().any(|server| root.join(server).exists());
+    if keys.user.is_none() && !has_server {
         return Ok(());
     }
     let user = users::user(root, keys.user.as_deref().unwrap_or("root"))?;
+    if keys.keys.is_empty() || !has_server {
+        return Ok(());
+    }
     let home = beneath(root, &user.home)?;
     let folder = home.join(".ssh");
     let mut builder = DirBuilder::new();

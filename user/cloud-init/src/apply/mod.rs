@@ -58,3 +58,6 @@ fn note(what: &str, done: io::Result<()>) {
         eprintln!("sietch: the cloud's wish for {what} was not done: {why}");
     }
 }
+
+#[cfg(test)]
+mod tests;

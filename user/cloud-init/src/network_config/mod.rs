@@ -90,7 +90,8 @@ impl Network {
                 self.servers.push(server);
             }
         }
-        self.searched.extend(searched.into_iter().filter(is_domain));
+        self.searched
+            .extend(searched.into_iter().filter(|text| is_domain(text)));
         Ok(())
     }
 }
@@ -107,7 +108,7 @@ impl Link {
 }
 
 /// A line of resolv.conf(5) has it among blanks.
-fn is_domain(text: &String) -> bool {
+fn is_domain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     !text.is_empty() && text.bytes().all(is_plain)
 }
