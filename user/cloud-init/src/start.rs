@@ -49,14 +49,14 @@ fn learn(this: &OsStr, wants_metadata: bool) {
     let mut command = Command::new(this);
     command.arg("apply").stdin(Stdio::null());
     command.args(wants_metadata.then_some(METADATA));
-    let waited = command.spawn().and_then(wait);
+    let waited = command.spawn().and_then(|child| wait(child, PATIENCE));
     if let Err(why) = waited {
         eprintln!("sietch: what the cloud says was not read to its end: {why}");
     }
 }
 
-fn wait(mut child: Child) -> io::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+fn wait(mut child: Child, patience: Duration) -> io::Result<()> {
+    let deadline = Instant::now() + patience;
     loop {
         match child.try_wait()? {
             Some(status) if status.success() => return Ok(()),
@@ -92,4 +92,29 @@ fn become_program(
 fn numbers(user: &OsStr) -> Option<(u32, u32)> {
     let (uid, gid) = user.to_str()?.split_once(':')?;
     Some((uid.parse().ok()?, gid.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ends(script: &str, patience: Duration) -> io::Result<()> {
+        let child = Command::new("sh").args(["-c", script]).spawn()?;
+        wait(child, patience)
+    }
+
+    #[test]
+    fn a_child_that_fails_crashes_or_takes_too_long_is_an_error_and_gone() {
+        ends("exit 0", PATIENCE).expect("it did well");
+        assert!(ends("exit 1", PATIENCE).is_err());
+        assert!(ends("kill -SEGV $$", PATIENCE).is_err());
+        let late = ends("exec sleep 1000", Duration::from_millis(1)).expect_err("ended");
+        assert_eq!(late.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[test]
+    fn a_user_is_two_numbers() {
+        assert_eq!(numbers(OsStr::new("7:8")), Some((7, 8)));
+        assert_eq!(numbers(OsStr::new("7")), None);
+    }
 }
