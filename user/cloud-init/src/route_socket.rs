@@ -30,8 +30,6 @@ const DONE: u16 = 3;
 /// `RTM_DELADDR` and `RTM_GETADDR` from `RTM_NEWADDR`, and so for each object.
 const DELETE: u16 = 1;
 const GET: u16 = 2;
-/// `ENOBUFS`.
-const NO_BUFFERS: i32 = 105;
 /// `ARPHRD_ETHER`.
 const ETHERNET: u16 = 1;
 /// `RT_TABLE_MAIN`, `RTPROT_BOOT`, `RTN_UNICAST`.
@@ -95,41 +93,38 @@ impl RouteSocket {
         Ok(found)
     }
 
-    /// Gives the link an address.
+    /// Gives the link an address; one that it has already is no error.
     pub fn add_address(&mut self, link: u32, address: &Prefix) -> io::Result<()> {
-        self.make(&of_link(link, address))
+        self.make(&of_link(link, address), Flags::REPLACE)
     }
 
-    /// Gives the link an address of IPv4 in the place of those that it has: DHCP may have been faster, and
-    /// the kernel's stack has room for one.
+    /// Gives the link an address of IPv4 in the place of all that it has, of which the kernel's stack has room for one.
+    /// DHCP may have been faster, by the same one even; whatever sets an address or takes one away ends it.
     pub fn replace_address4(&mut self, link: u32, address: &Prefix) -> io::Result<()> {
-        self.remove_others4(link, address)?;
-        match self.add_address(link, address) {
-            // A lease came in between; whoever takes it away ends DHCP.
-            Err(why) if why.raw_os_error() == Some(NO_BUFFERS) => {
-                self.remove_others4(link, address)?;
-                self.add_address(link, address)
-            }
-            done => done,
+        let new = of_link(link, address);
+        if self.make(&new, Flags::EXCLUSIVE).is_ok() {
+            return Ok(());
         }
+        self.remove_addresses4(link)?;
+        self.make(&new, Flags::EXCLUSIVE)
     }
 
-    fn remove_others4(&mut self, link: u32, kept: &Prefix) -> io::Result<()> {
+    fn remove_addresses4(&mut self, link: u32) -> io::Result<()> {
         let all = netlink::Address {
             family: V4,
             ..netlink::Address::default()
         };
-        let mut others = Vec::new();
+        let mut owned = Vec::new();
         self.ask(&all, all.kind() + GET, Flags::DUMP, |request| {
             let Object::Address(own) = request.object else {
                 return;
             };
             let len = own.prefix_len;
             let found = own.local.or(own.address).map(|ip| Prefix { ip, len });
-            others.extend(found.filter(|found| own.link == link && found != kept));
+            owned.extend(found.filter(|_| own.link == link));
         })?;
-        for other in others {
-            let gone = of_link(link, &other);
+        for address in owned {
+            let gone = of_link(link, &address);
             self.ask(&gone, gone.kind() + DELETE, Flags::ACK, |_| {})?;
         }
         Ok(())
@@ -148,11 +143,11 @@ impl RouteSocket {
             gateway: Some(route.via),
             ..netlink::Route::default()
         };
-        self.make(&route)
+        self.make(&route, Flags::REPLACE)
     }
 
-    fn make(&mut self, object: &impl Emit) -> io::Result<()> {
-        let flags = Flags::ACK | Flags::CREATE | Flags::REPLACE;
+    fn make(&mut self, object: &impl Emit, how: Flags) -> io::Result<()> {
+        let flags = Flags::ACK | Flags::CREATE | how;
         self.ask(object, object.kind(), flags, |_| {})
     }
 
