@@ -36,7 +36,7 @@ impl<D: Read + Seek> Volume<D> {
         is_it(self.0.volume_label_as_bytes()) || in_root.is_some_and(|found| is_it(&found))
     }
 
-    /// The file `name` of the root, up to the bound of texts.
+    /// The file `name` of the root; of one over the bound of texts a byte more than that.
     pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let file = match self.0.root_dir().open_file(name) {
             Ok(file) => file,
@@ -44,7 +44,8 @@ impl<D: Read + Seek> Volume<D> {
             Err(why) => return Err(why),
         };
         let mut bytes = Vec::new();
-        file.take(TEXT_BYTES_MAX as u64).read_to_end(&mut bytes)?;
+        file.take(TEXT_BYTES_MAX as u64 + 1)
+            .read_to_end(&mut bytes)?;
         Ok(Some(bytes))
     }
 }

@@ -73,7 +73,7 @@ impl<D: Read + Seek> Volume<D> {
         }))
     }
 
-    /// The file `name` of the root, up to the bound of texts.
+    /// The file `name` of the root; of one over the bound of texts a byte more than that.
     pub fn read(&mut self, name: &str) -> io::Result<Option<Vec<u8>>> {
         let found = match self.find(self.primary, Names::RockRidge, name)? {
             None => match self.joliet {
@@ -82,7 +82,7 @@ impl<D: Read + Seek> Volume<D> {
             },
             found => found,
         };
-        let most = TEXT_BYTES_MAX as u32;
+        let most = TEXT_BYTES_MAX as u32 + 1;
         found.map(|file| self.content(file, most)).transpose()
     }
 

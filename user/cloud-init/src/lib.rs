@@ -1,7 +1,7 @@
 //! What a cloud tells a new machine, in cloud-init's words: its name, addresses, keys and files.
 //!
 //! The problem: one disk is booted by a thousand machines, and each must learn who it is. The words are
-//! cloud-init's; its program is 40 MB of Python, and the kernel reads neither ISO 9660 nor FAT.
+//! cloud-init's; its program is written in Python, and the kernel reads neither ISO 9660 nor FAT.
 //!
 //! The idea: a small static program stands before the real one ([`start`]). A child of its reads the disk
 //! labelled `cidata` (the NoCloud seed, [`seed`]) by itself, or asks the metadata service
@@ -11,7 +11,8 @@
 //! Invariants:
 //! - **No hostages:** a seed is somebody's input. Whatever it holds, the program starts: the child that
 //!   reads it may fail, crash or be ended after [`start::PATIENCE`]; the first process itself reads nothing.
-//! - **Bounded:** a disk is read through [`disk::Bounded`]; texts have at most [`TEXT_BYTES_MAX`]; lists are cut.
+//! - **Bounded:** a disk is read through [`disk::Bounded`]; texts have at most [`TEXT_BYTES_MAX`]; what is made of them
+//!   has the child's bound of memory ([`apply`]).
 //! - **Each time:** the root is in memory, so all is applied at each boot, whatever the instance's number is.
 //!
 //! Not here: packages, commands, users that the image has not, disks' set-up, gzip and MIME archives of user data;
@@ -35,5 +36,3 @@ pub mod yaml;
 
 /// Bytes of each text, from a disk or a service.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
-/// Items of each list.
-pub const ITEMS_MAX: usize = 64;

@@ -23,7 +23,6 @@ const TOKEN_LIFETIME: (&str, &str) = ("X-aws-ec2-metadata-token-ttl-seconds", "6
 const TOKEN_HEADER: &str = "X-aws-ec2-metadata-token";
 const META_DATA: &str = "/latest/meta-data/";
 const USER_DATA: &str = "/latest/user-data";
-const KEYS_MAX: usize = 16;
 
 /// Asks the service at `server` for what a seed would say.
 pub fn ask(server: SocketAddr) -> io::Result<Seed> {
@@ -37,7 +36,7 @@ pub fn ask(server: SocketAddr) -> io::Result<Seed> {
     Ok(Seed {
         meta_data: service.meta_data()?,
         user_data: service.get(USER_DATA)?.unwrap_or_default(),
-        network_config: None,
+        network_config: String::new(),
     })
 }
 
@@ -115,7 +114,6 @@ impl Service {
         let numbers = numbers.filter_map(|number| number.trim().parse::<u32>().ok());
         let key = |number| self.item(&format!("public-keys/{number}/openssh-key"));
         numbers
-            .take(KEYS_MAX)
             .filter_map(|number| key(number).transpose())
             .collect()
     }

@@ -4,8 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use crate::disk;
-use crate::{fat, iso9660};
+use crate::{TEXT_BYTES_MAX, disk, fat, iso9660};
 
 /// In either case: FAT has capitals only.
 const LABEL: &str = "cidata";
@@ -17,8 +16,8 @@ pub struct Seed {
     pub meta_data: String,
     /// The user's wishes: mostly `#cloud-config`.
     pub user_data: String,
-    /// The network: YAML; DHCP if there is none.
-    pub network_config: Option<String>,
+    /// The network: YAML; DHCP if it says nothing.
+    pub network_config: String,
 }
 
 /// The first disk's that has one.
@@ -53,12 +52,19 @@ pub fn read(path: &Path) -> io::Result<Option<Seed>> {
 /// The seed whose files `read` reads.
 fn of_files(mut read: impl FnMut(&str) -> io::Result<Option<Vec<u8>>>) -> io::Result<Seed> {
     let mut text = |name| {
-        let bytes = read(name)?;
-        io::Result::Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        let bytes = read(name)?.unwrap_or_default();
+        match bytes.len() > TEXT_BYTES_MAX {
+            true => Err(io::Error::other(format!("{name} is too long"))),
+            false => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+        }
     };
-    Ok(Seed {
-        meta_data: text("meta-data")?.unwrap_or_default(),
-        user_data: text("user-data")?.unwrap_or_default(),
+    let seed = Seed {
+        meta_data: text("meta-data")?,
+        user_data: text("user-data")?,
         network_config: text("network-config")?,
-    })
+    };
+    match seed == Seed::default() {
+        true => Err(io::Error::other("it has no meta-data and no user-data")),
+        false => Ok(seed),
+    }
 }

@@ -1,5 +1,7 @@
 //! What is to be applied: the texts of a seed, read into types.
 
+use std::mem;
+
 use crate::network_config::{self, Network};
 use crate::seed::Seed;
 use crate::{meta_data, user_data};
@@ -56,12 +58,15 @@ impl Settings {
         settings.note("meta-data", read);
         let read = user_data::read(&seed.user_data, &mut settings);
         settings.note("user-data", read);
-        if let Some(text) = &seed.network_config {
-            match network_config::read(text) {
-                Ok(network) => settings.network = network,
-                Err(why) => settings.note("network-config", Err(why)),
-            }
-        }
+        let read = network_config::read(&seed.network_config);
+        let read = read.map(|mut network| {
+            let notes = network
+                .as_mut()
+                .map(|network| mem::take(&mut network.notes));
+            settings.notes.extend(notes.unwrap_or_default());
+            settings.network = network;
+        });
+        settings.note("network-config", read);
         settings
     }
 

@@ -36,9 +36,9 @@ pub fn run(arguments: ArgsOs) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let has_user = arguments.next_if(|word| word == USER).is_some();
-    let user = has_user.then(|| arguments.next()).flatten();
-    learn(&this, wants_metadata);
+    let user = has_user.then(|| arguments.next().unwrap_or_default());
     let program = arguments.next().unwrap_or_default();
+    learn(&this, wants_metadata);
     let why = become_program(&program, arguments, user.as_deref());
     eprintln!("sietch: {} does not start: {why}", program.display());
     ExitCode::from(FAILED)
@@ -83,10 +83,12 @@ fn become_program(
     if env::var_os("HOSTNAME").is_some() {
         command.env("HOSTNAME", &*uname().nodename().to_string_lossy());
     }
-    if let Some((uid, gid)) = user.and_then(numbers) {
-        command.uid(uid).gid(gid);
+    match user.map(numbers) {
+        None => command.exec(),
+        Some(Some((uid, gid))) => command.uid(uid).gid(gid).exec(),
+        // Rather not at all than as root.
+        Some(None) => io::ErrorKind::InvalidInput.into(),
     }
-    command.exec()
 }
 
 fn numbers(user: &OsStr) -> Option<(u32, u32)> {

@@ -7,7 +7,7 @@ use saphyr::YamlOwned;
 use crate::settings::{Settings, WriteFile};
 use crate::yaml;
 
-/// How a text begins that we read.
+/// The first line of a text that we read.
 const CLOUD_CONFIG: &str = "#cloud-config";
 const DEFAULT_MODE: u32 = 0o644;
 const MODES: u32 = 0o7777;
@@ -28,7 +28,7 @@ pub fn read(text: &str, settings: &mut Settings) -> Result<(), String> {
     if text.trim().is_empty() {
         return Ok(());
     }
-    if !text.starts_with(CLOUD_CONFIG) {
+    if text.lines().next().map(str::trim_end) != Some(CLOUD_CONFIG) {
         return Err("only #cloud-config is read, no scripts and no archives".into());
     }
     let config = yaml::parse(text)?;
@@ -46,7 +46,7 @@ pub fn read(text: &str, settings: &mut Settings) -> Result<(), String> {
             Err(why) => settings.notes.push(format!("write_files: {why}")),
         }
     }
-    note_unknown(&config, settings);
+    settings.notes.extend(yaml::unsupported(&config, &KNOWN));
     Ok(())
 }
 
@@ -95,16 +95,5 @@ fn mode(file: &YamlOwned) -> Option<u32> {
             let mode = u32::from_str_radix(digits, 8).ok()?;
             (mode <= MODES).then_some(mode)
         }
-    }
-}
-
-fn note_unknown(config: &YamlOwned, settings: &mut Settings) {
-    let names = yaml::entries(config).map(|(name, _)| name);
-    let unknown: Vec<String> = names
-        .filter(|name| !KNOWN.contains(&name.as_str()))
-        .collect();
-    if !unknown.is_empty() {
-        let unknown = unknown.join(", ");
-        settings.notes.push(format!("{unknown} are not supported"));
     }
 }

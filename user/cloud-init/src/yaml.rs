@@ -2,8 +2,6 @@
 
 use saphyr::{LoadableYamlNode, ScalarOwned, YamlOwned};
 
-use crate::ITEMS_MAX;
-
 /// The first document of a text; nothing for an empty one.
 ///
 /// Errors: a sentence without its full stop.
@@ -19,25 +17,24 @@ pub fn field<'a>(of: &'a YamlOwned, name: &str) -> Option<&'a YamlOwned> {
     entries(of).find_map(|(key, value)| (key == name).then_some(value))
 }
 
-/// All fields of a mapping, up to the bound of lists.
+/// All fields of a mapping.
 pub fn entries(of: &YamlOwned) -> impl Iterator<Item = (String, &YamlOwned)> {
     let mapping = match of {
         YamlOwned::Mapping(mapping) => Some(mapping),
         _ => None,
     };
     let entries = mapping.into_iter().flat_map(|mapping| mapping.iter());
-    let entries = entries.filter_map(|(key, value)| Some((scalar(key)?, value)));
-    entries.take(ITEMS_MAX)
+    entries.filter_map(|(key, value)| Some((scalar(key)?, value)))
 }
 
-/// The items of a list, or the one thing that stands for it, up to the bound.
+/// The items of a list, or the one thing that stands for it.
 pub fn items(of: Option<&YamlOwned>) -> impl Iterator<Item = &YamlOwned> {
     let items = match of {
         Some(YamlOwned::Sequence(items)) => items.as_slice(),
         Some(YamlOwned::Value(ScalarOwned::Null)) | None => &[],
         Some(one) => std::slice::from_ref(one),
     };
-    items.iter().take(ITEMS_MAX)
+    items.iter()
 }
 
 /// A scalar as it would be written.
@@ -62,6 +59,16 @@ pub fn text(of: &YamlOwned, name: &str) -> Option<String> {
 /// The texts of the field's list.
 pub fn texts(of: &YamlOwned, name: &str) -> Vec<String> {
     items(field(of, name)).filter_map(scalar).collect()
+}
+
+/// A sentence of the fields that are not among `known`, if there are any.
+pub fn unsupported(of: &YamlOwned, known: &[&str]) -> Option<String> {
+    let names = entries(of).map(|(name, _)| name);
+    let others: Vec<String> = names
+        .filter(|name| !known.contains(&name.as_str()))
+        .collect();
+    let are = if others.len() == 1 { "is" } else { "are" };
+    (!others.is_empty()).then(|| format!("{} {are} not supported", others.join(", ")))
 }
 
 /// Whether the field says yes, in the words of YAML 1.1, which cloud-init reads.

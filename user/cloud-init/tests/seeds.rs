@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
+use cloud_init::TEXT_BYTES_MAX;
 use cloud_init::seed::{self, Seed};
 use cloud_init::settings::Settings;
 
@@ -60,7 +61,7 @@ fn expect_seed(disk: &Path) {
     let expected = Seed {
         meta_data: META_DATA.into(),
         user_data: USER_DATA.into(),
-        network_config: Some(NETWORK.into()),
+        network_config: NETWORK.into(),
     };
     assert_eq!(seed::read(disk).expect("read"), Some(expected));
 }
@@ -96,6 +97,24 @@ fn a_fat_disk_is_read_by_its_long_names() {
 }
 
 #[test]
+fn a_seed_with_a_text_that_is_too_long_is_read_in_no_part() {
+    let folder = Folder::new("long");
+    let long = format!("{USER_DATA}# {}\n", "x".repeat(TEXT_BYTES_MAX));
+    fs::write(folder.0.join("user-data"), long).expect("written");
+    let read = seed::read(&folder.iso("cidata", &["-rock"]));
+    let why = read.expect_err("it is too long").to_string();
+    assert_eq!(why, "user-data is too long");
+}
+
+#[test]
+fn a_seed_without_its_files_is_an_error() {
+    let folder = Folder::new("names");
+    let read = seed::read(&folder.iso("cidata", &[]));
+    let why = read.expect_err("there are no long names").to_string();
+    assert_eq!(why, "it has no meta-data and no user-data");
+}
+
+#[test]
 fn a_disk_of_zeros_is_no_seed() {
     let folder = Folder::new("zeros");
     let disk = folder.0.join("zeros");
@@ -108,7 +127,7 @@ fn the_users_name_counts_more_than_the_clouds() {
     let settings = Settings::of(&Seed {
         meta_data: META_DATA.into(),
         user_data: USER_DATA.into(),
-        network_config: None,
+        network_config: String::new(),
     });
     assert_eq!(settings.host_name.as_deref(), Some("web-1.example"));
     assert_eq!(settings.keys[0].keys, ["ssh-rsa A"]);
@@ -140,8 +159,11 @@ write_files:
 
 #[test]
 fn scripts_and_nonsense_are_notes() {
+    let deep = format!("#cloud-config\n{}", "[".repeat(200_000));
     for user_data in [
+        deep.as_str(),
         "#!/bin/sh\nreboot\n",
+        "#cloud-config-archive\n- {content: x}\n",
         "#cloud-config\n{",
         "Content-Type: multipart/mixed",
     ] {
@@ -149,6 +171,6 @@ fn scripts_and_nonsense_are_notes() {
             user_data: user_data.into(),
             ..Seed::default()
         });
-        assert_eq!(settings.notes.len(), 1, "{user_data}");
+        assert_eq!(settings.notes.len(), 1, "{user_data:.80}");
     }
 }

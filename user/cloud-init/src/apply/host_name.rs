@@ -16,7 +16,9 @@ pub(super) fn set(root: &Path, name: &str) -> io::Result<()> {
     let short = name.split('.').next().unwrap_or(name);
     sethostname(short.as_bytes())?;
     replace(root, "/etc/hostname", &format!("{short}\n"))?;
-    let before = fs::read_to_string(beneath(root, HOSTS)?).unwrap_or_default();
+    // An image may be without one.
+    let before = fs::read(beneath(root, HOSTS)?).unwrap_or_default();
+    let before = String::from_utf8_lossy(&before);
     replace(root, HOSTS, &hosts(&before, name, short))
 }
 

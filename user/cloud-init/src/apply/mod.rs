@@ -11,15 +11,23 @@ mod users;
 use std::io;
 use std::path::Path;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
+
 use crate::metadata_service;
 use crate::seed;
 use crate::settings::Settings;
 
 /// Where cloud-init has it, for whoever looks.
 const INSTANCE_ID: &str = "/var/lib/cloud/data/instance-id";
+/// Of address space: a few bytes of YAML make gigabytes by aliases.
+const MEMORY_BYTES_MAX: u64 = 128 << 20;
 
-/// Finds what the cloud says, and applies it.
+/// Finds what the cloud says, and applies it, in a process of its own.
 pub fn all(wants_metadata: bool) {
+    if let Err(why) = bound_memory() {
+        eprintln!("sietch: what the cloud says is not read, for memory has no bound: {why}");
+        return;
+    }
     let seed = seed::find().or_else(|| {
         let asked = wants_metadata.then(|| metadata_service::ask(metadata_service::ADDRESS.into()));
         asked?
@@ -51,6 +59,15 @@ fn apply(settings: &Settings, root: &Path) {
     for why in &settings.notes {
         eprintln!("sietch: {why}.");
     }
+}
+
+fn bound_memory() -> io::Result<()> {
+    let most = Some(MEMORY_BYTES_MAX);
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    Ok(setrlimit(Resource::As, limit)?)
 }
 
 fn note(what: &str, done: io::Result<()>) {

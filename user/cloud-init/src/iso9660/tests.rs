@@ -101,7 +101,7 @@ fn whichever_byte_of_a_volume_is_changed_reading_it_ends_within_the_bounds() {
                 assert!(
                     read.is_err()
                         || read.is_ok_and(
-                            |read| read.is_none_or(|bytes| bytes.len() <= TEXT_BYTES_MAX)
+                            |read| read.is_none_or(|bytes| bytes.len() <= TEXT_BYTES_MAX + 1)
                         )
                 );
             }

@@ -18,6 +18,8 @@ pub struct Network {
     pub servers: Vec<IpAddr>,
     /// Domains in which short names are searched.
     pub searched: Vec<String>,
+    /// What is asked for and not done, each a sentence without its full stop.
+    pub notes: Vec<String>,
 }
 
 /// A link, named or known by its hardware address.
@@ -82,6 +84,14 @@ pub fn read(text: &str) -> Result<Option<Network>, String> {
 }
 
 impl Network {
+    /// Adds a link, of whose `fields` only those are `known`.
+    fn add_link(&mut self, link: Link, fields: &YamlOwned, known: &[&str]) {
+        let unsupported = yaml::unsupported(fields, known);
+        let notes = unsupported.map(|what| format!("network-config: {}: {what}", link.name));
+        self.notes.extend(notes);
+        self.links.push(link);
+    }
+
     /// Adds who is asked for names, and where they are searched.
     fn add_names(&mut self, servers: &[String], searched: Vec<String>) -> Result<(), String> {
         for server in servers {

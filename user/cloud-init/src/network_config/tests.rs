@@ -58,7 +58,7 @@ fn version_2_gives_links_their_addresses_with_or_without_the_word_network() {
       gateway4: 10.0.0.1
       routes: [{to: default, via: 'fd00::1'}, {to: 'fd01::9/64', via: 'fd00::2'}]
       nameservers: {addresses: [10.0.0.3]}
-    eth1: {dhcp4: true}
+    eth1: {dhcp4: true, mtu: 1400}
 ";
     let network = read(text).expect("read").expect("said");
     let [first, second] = network.links.as_slice() else {
@@ -74,6 +74,10 @@ fn version_2_gives_links_their_addresses_with_or_without_the_word_network() {
     assert_eq!(first.routes[2].to, Some(address("fd01::", 64)));
     assert_eq!(second.name, "eth1");
     assert!(second.addresses.is_empty());
+    assert_eq!(
+        network.notes,
+        ["network-config: eth1: mtu is not supported"]
+    );
 }
 
 #[test]

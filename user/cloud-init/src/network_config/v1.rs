@@ -6,13 +6,15 @@ use saphyr::YamlOwned;
 use super::{Link, Network, mac, prefix, routes};
 use crate::yaml;
 
+const KNOWN: [&str; 4] = ["type", "name", "mac_address", "subnets"];
+
 pub(super) fn read(config: &YamlOwned) -> Result<Network, String> {
     let mut network = Network::default();
     for item in yaml::items(yaml::field(config, "config")) {
         match yaml::text(item, "type").unwrap_or_default().as_str() {
             "physical" => {
                 let link = link(item, &mut network)?;
-                network.links.push(link);
+                network.add_link(link, item, &KNOWN);
             }
             "nameserver" => {
                 let servers = yaml::texts(item, "address");

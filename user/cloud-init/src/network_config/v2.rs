@@ -9,6 +9,20 @@ use crate::yaml;
 /// Kinds of links that the kernel has not, or that a program makes by itself.
 const UNSUPPORTED: [&str; 5] = ["bonds", "bridges", "vlans", "wifis", "tunnels"];
 
+/// Of a link; the kernel asks by DHCP as it is, and waits for no link.
+const KNOWN: [&str; 10] = [
+    "match",
+    "addresses",
+    "gateway4",
+    "gateway6",
+    "routes",
+    "nameservers",
+    "dhcp4",
+    "dhcp6",
+    "accept-ra",
+    "optional",
+];
+
 pub(super) fn read(config: &YamlOwned) -> Result<Network, String> {
     let is_there = |kind: &&str| yaml::field(config, kind).is_some();
     if let Some(kind) = UNSUPPORTED.into_iter().find(|kind| is_there(kind)) {
@@ -20,7 +34,7 @@ pub(super) fn read(config: &YamlOwned) -> Result<Network, String> {
     };
     for (name, item) in yaml::entries(ethernets) {
         let link = link(name, item)?;
-        network.links.push(link);
+        network.add_link(link, item, &KNOWN);
         if let Some(names) = yaml::field(item, "nameservers") {
             let servers = yaml::texts(names, "addresses");
             network.add_names(&servers, yaml::texts(names, "search"))?;
