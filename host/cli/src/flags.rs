@@ -260,7 +260,7 @@ pub struct BuildFlags {
     #[arg(long, value_name = "PROGRAM")]
     pub from: Option<String>,
     /// Make a container image of the store instead
-    #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format"])]
+    #[arg(short = 't', long, value_name = "NAME[:TAG]", conflicts_with_all = ["output", "format", "cloud_init"])]
     pub tag: Option<String>,
     /// The program.
     #[command(flatten)]
