@@ -37,6 +37,8 @@ pub const TESTS_LONG: &[Test] = &[
     ),
 ];
 
+/// A seed is what a disk asks for by itself.
+const SEED: &[&str] = &[];
 const PROGRAM: &str = "tests/harness/told.c";
 const END: &str = "that is all";
 const META_DATA: &str = "instance-id: i-1\nlocal-hostname: web-1.example\n";
@@ -45,7 +47,7 @@ ssh_authorized_keys: [ssh-ed25519 AAAA mine]
 write_files:
 - {path: /etc/app/setting, content: aGkK, encoding: b64, permissions: '0640'}
 ";
-const NETWORK: &str = "version: 2
+const NETWORK_CONFIG: &str = "version: 2
 ethernets:
   enp1s0:
     match: {macaddress: '52:54:00:12:34:56'}
@@ -53,8 +55,9 @@ ethernets:
     gateway4: 10.77.0.1
     nameservers: {addresses: [10.77.0.3], search: [example]}
 ";
-/// Nobody is there, and so no DHCP server.
-const QUIET_NETWORK: &str = "socket,id=n,udp=127.0.0.1:9,localaddr=127.0.0.1:0";
+/// One with a DHCP server.
+const NETWORK: &str = "user,id=n";
+const LEASED: &str = "address: eth0 10.0.2.15\n";
 /// The network of the metadata service's address.
 const SERVICE_NETWORK: &str = "user,id=n,net=169.254.0.0/16,guestfwd=tcp:169.254.169.254:80-cmd:";
 
@@ -65,16 +68,19 @@ fn takes_from_seed(
     let files = [
         ("meta-data", META_DATA),
         ("user-data", USER_DATA),
-        ("network-config", NETWORK),
+        ("network-config", NETWORK_CONFIG),
     ];
-    let said = run(setup, "seed", Some(&seed(&files, make)?), QUIET_NETWORK)?;
+    let said = run(setup, SEED, Some(&seed(&files, make)?), NETWORK)?;
+    if said.contains(LEASED) {
+        return Err(format!("DHCP goes on: {said}"));
+    }
     expect_all(
         &said,
         &[
             "name: web-1\n",
             "variable: web-1\n",
             "process 1 of user 0\n",
-            "10.77.0.5\n",
+            "address: eth0 10.77.0.5\n",
             "/etc/hostname 644 0: web-1\n",
             "/etc/resolv.conf 644 0: nameserver 10.77.0.3\n",
             "/etc/resolv.conf 644 0: search example\n",
@@ -87,33 +93,24 @@ fn takes_from_seed(
 fn takes_from_service(setup: &Setup) -> Result<(), String> {
     let script = write_file("service.sh", SERVICE)?;
     fs::set_permissions(&script, Permissions::from_mode(0o755)).map_err(|why| why.to_string())?;
-    let said = run(
-        setup,
-        "metadata",
-        None,
-        &format!("{SERVICE_NETWORK}{script}"),
-    )?;
+    let flags = ["--cloud-init", "metadata"];
+    let said = run(setup, &flags, None, &format!("{SERVICE_NETWORK}{script}"))?;
     expect_all(&said, &["name: from-metadata\n"])
 }
 
 fn starts_alone(setup: &Setup) -> Result<(), String> {
-    let said = run(setup, "seed", None, QUIET_NETWORK)?;
-    expect_all(
-        &said,
-        &["name: told\n", "/root/.ssh/authorized_keys: missing\n"],
-    )
+    let said = run(setup, &["--user", "7:8"], None, NETWORK)?;
+    expect_all(&said, &["name: told\n", "process 1 of user 7\n"])
 }
 
 fn starts_in_any_case(setup: &Setup) -> Result<(), String> {
-    // As deep as no parser goes: the child that reads it may end, and nobody else.
-    let deep = format!("#cloud-config\n{}", "[".repeat(200_000));
-    let files = [
-        ("meta-data", "local-hostname: 'a b'\n"),
-        ("user-data", &deep),
-        ("network-config", "version: 9\n"),
-    ];
-    let said = run(setup, "seed", Some(&seed(&files, iso)?), QUIET_NETWORK)?;
-    expect_all(&said, &["name: told\n", "sietch: "])
+    // Gigabytes by aliases: the child that reads it ends, and nobody else.
+    let text = "x".repeat(100_000);
+    let aliases = "*a,".repeat(40_000);
+    let large = format!("#cloud-config\na: &a {text}\nb: [{aliases}]\n");
+    let files = [("meta-data", META_DATA), ("user-data", &large)];
+    let said = run(setup, SEED, Some(&seed(&files, iso)?), NETWORK)?;
+    expect_all(&said, &["name: told\n", "was not read to its end"])
 }
 
 /// Writes the files and makes a disk of them.
@@ -159,8 +156,13 @@ fn finish(command: &mut Command) -> Result<(), String> {
 }
 
 /// Boots the disk of [`PROGRAM`] until it has said all; what it said.
-fn run(setup: &Setup, whom: &str, seed: Option<&Path>, network: &str) -> Result<String, String> {
-    let disk = image(whom)?;
+fn run(
+    setup: &Setup,
+    flags: &[&str],
+    seed: Option<&Path>,
+    network: &str,
+) -> Result<String, String> {
+    let disk = image(flags)?;
     let mut qemu = Command::new("qemu-system-x86_64");
     qemu.args(["-nodefaults", "-accel", "tcg", "-cpu", "max"]);
     qemu.args(["-machine", "q35", "-m", "512", "-smp", setup.cpus()]);
@@ -183,17 +185,19 @@ fn run(setup: &Setup, whom: &str, seed: Option<&Path>, network: &str) -> Result<
 }
 
 /// Builds the disk.
-fn image(whom: &str) -> Result<PathBuf, String> {
-    build::cloud_init()?;
+fn image(flags: &[&str]) -> Result<PathBuf, String> {
+    let reader = build::cloud_init()?;
     let program = build::c_linked(Path::new(PROGRAM), Link::StaticMusl)?;
     let folder = state_folder();
     fs::create_dir_all(&folder).map_err(|error| format!("{folder:?}: {error}"))?;
     let image = folder.join("told.raw");
     let mut command = sietch();
-    command.args(["build", "--format", "raw", "--cloud-init", whom, "--output"]);
+    command.env("SIETCH_CLOUD_INIT", reader);
+    command.args(["build", "--format", "raw"]).args(flags);
     // Whatever is there is a server for keys.
     let server = format!("{}:/usr/sbin/sshd", program.display());
-    command.arg(&image).args(["--add", &server]).arg(program);
+    command.args(["--add", &server, "--output"]).arg(&image);
+    command.arg(program);
     command.args(["/etc/hostname", "/etc/resolv.conf", "/etc/app/setting"]);
     finish(command.arg("/root/.ssh/authorized_keys"))?;
     Ok(image)
