@@ -14,7 +14,7 @@
 //!   memory that covers both.
 //! - A network card is a [`FramePort`] for each pair of queues, and one [`NicControl`];
 //!   one with several pairs comes in parts, [`NicParts`].
-//! - A device for streams of bytes is a [`BytePorts`].
+//! - A device for streams of bytes is a [`BytePorts`], one that asks for memory a [`BalloonDevice`].
 //!
 //! Not here: who owns interrupts' vectors (the kernel), what a packet buffer is
 //! (`mbuf`), any driver.
@@ -34,6 +34,7 @@
 
 extern crate alloc;
 
+mod balloon;
 pub mod bus_space;
 mod byte_ports;
 mod dma;
@@ -49,6 +50,7 @@ pub mod sim;
 pub mod sriov;
 mod watchdog;
 
+pub use balloon::{BalloonBroken, BalloonDevice, Handover, MemoryUse};
 pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};
 pub use dma::{
     DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource, HasDeviceAddr, NotContiguous, SgList,

@@ -30,6 +30,8 @@ pub enum Kind {
     Console,
     /// Source of randomness.
     Entropy,
+    /// Balloon: memory that the host has back.
+    Balloon,
     /// 9P volume.
     NineP,
     /// Another one, by its number.
@@ -43,6 +45,7 @@ impl Kind {
             2 => Self::Block,
             3 => Self::Console,
             4 => Self::Entropy,
+            5 => Self::Balloon,
             9 => Self::NineP,
             other => Self::Other(other),
         }

@@ -19,7 +19,7 @@ use base::Duration;
 use exec::Arguments;
 use linux::First;
 use mach::klog;
-use mm::garbage;
+use mm::{balloon, garbage};
 use net::{Config, Config6, TimeWait};
 use perf::profile;
 use task::{net_namespace, signal};
@@ -83,11 +83,20 @@ fn kernel_main() -> ! {
         klog!("no memory for who brings files' pages down");
         mach::power::off(STATUS_BAD_IMAGE);
     }
+    start_balloon();
     perf::init();
     profile::init(profile_ring_bytes());
     start_program(run);
     start_profile();
     sched::run()
+}
+
+/// Starts the thread of a machine that has a balloon.
+fn start_balloon() {
+    let name = *b"balloon\0\0\0\0\0\0\0\0\0";
+    if balloon::is_attached() && !task::start_kernel_thread(balloon::run, name) {
+        klog!("no memory for who keeps the balloon");
+    }
 }
 
 /// A shell's status for what cannot be executed.

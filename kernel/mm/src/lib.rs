@@ -6,6 +6,7 @@
 //! - [`space`]: address spaces, areas, memory objects, faults
 //! - [`pinned`]: pages that are kept for devices and rings, counted
 //! - [`shared_pages`]: memory in which the kernel and a program both work
+//! - [`balloon`]: frames that the host has back for a while
 //! - [`reclaim`]: what happens when memory runs out
 //! - [`user`]: the only door to the running program's memory
 //! - [`io`]: where bytes of a read go, and where bytes of a write come from
@@ -24,6 +25,7 @@
 
 extern crate alloc;
 
+pub mod balloon;
 pub mod garbage;
 pub mod io;
 pub mod pinned;

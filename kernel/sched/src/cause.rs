@@ -9,7 +9,7 @@ const CALLS: u32 = 512;
 /// Causes that are neither calls nor softirqs.
 const OTHERS: usize = 4;
 /// Softirqs.
-pub(crate) const SOFTIRQS: usize = 7;
+pub(crate) const SOFTIRQS: usize = 8;
 /// All causes that are no calls, the softirqs last and in their order.
 const KINDS: [&str; OTHERS + SOFTIRQS] = [
     "leave",
@@ -23,6 +23,7 @@ const KINDS: [&str; OTHERS + SOFTIRQS] = [
     "console",
     "async-io",
     "garbage",
+    "balloon",
 ];
 /// How many causes there are.
 pub(crate) const CAUSES: usize = CALLS as usize + KINDS.len();

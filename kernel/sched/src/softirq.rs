@@ -31,10 +31,12 @@ pub enum Softirq {
     AsyncIo,
     /// Pages wait to be given back.
     Garbage,
+    /// The host took or gave memory, or asks for some.
+    Balloon,
 }
 
 impl Softirq {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::Timer,
         Self::Net,
         Self::Volume,
@@ -42,6 +44,7 @@ impl Softirq {
         Self::Console,
         Self::AsyncIo,
         Self::Garbage,
+        Self::Balloon,
     ];
 
     fn from_number(number: usize) -> Option<Self> {

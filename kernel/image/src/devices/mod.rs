@@ -4,6 +4,7 @@
 
 mod e1000;
 mod igb;
+mod memory_use;
 mod messages;
 mod nvme;
 mod self_test;

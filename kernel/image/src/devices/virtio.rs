@@ -18,9 +18,11 @@ use net::Port;
 use sched::{Softirq, raise_numbered};
 use virtio::{InterruptRegisters, Kind, MmioTransport, NO_VECTOR, PciTransport, Transport};
 use virtio_9p::Virtio9p;
+use virtio_balloon::VirtioBalloon;
 use virtio_blk::VirtioBlk;
 use virtio_console::VirtioConsole;
 
+use super::memory_use;
 use super::messages::Messages;
 
 /// MSI-X entry of the only interrupt of a device whose queues share one.
@@ -154,6 +156,7 @@ fn line_interrupt(argument: usize) {
     let has_changed = registers.is_some_and(InterruptRegisters::acknowledge);
     match argument & 0xff {
         source if source == Softirq::Block as usize && has_changed => kernel_block::note_change(),
+        source if source == Softirq::Balloon as usize && has_changed => mm::balloon::note_change(),
         source if source == Softirq::Net as usize => net::interrupted(0),
         source => raise_numbered(source),
     }
@@ -166,6 +169,7 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
         Kind::Block => Some(Softirq::Block),
         Kind::NineP => Some(Softirq::Volume),
         Kind::Console => Some(Softirq::Console),
+        Kind::Balloon => Some(Softirq::Balloon),
         _ => None,
     }
 }
@@ -208,6 +212,7 @@ fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
         Kind::Block => start_disk(transport, place, interrupts),
         Kind::NineP => start_volume(transport, place),
         Kind::Console => start_console(transport, place),
+        Kind::Balloon => start_balloon(transport, place, interrupts),
         kind => klog!("no driver for {kind:?}"),
     }
 }
@@ -261,4 +266,34 @@ fn start_console(transport: Transport, place: Place) {
         Ok(device) => tty::console::attach(Box::new(device)),
         Err(error) => klog!("device virtio-console refused: {error:?}"),
     }
+}
+
+/// An entry for what the device has used, and one for what the host asks for.
+fn start_balloon(transport: Transport, place: Place, interrupts: Interrupts) {
+    let told = match interrupts {
+        Interrupts::Line(_) => virtio_balloon::Interrupts::Line,
+        Interrupts::Messages(mut messages) => {
+            let changes = messages.count();
+            if !messages.add(balloon_changed) {
+                return klog!("device virtio-balloon has one interrupt only and is left alone");
+            }
+            virtio_balloon::Interrupts::Messages {
+                queues: place.vector,
+                changes,
+            }
+        }
+    };
+    match VirtioBalloon::new(transport, &place.memory, told) {
+        Ok(device) => {
+            if !mm::balloon::attach(Box::new(device), memory_use::look) {
+                klog!("a machine has one virtio-balloon: another is left alone");
+            }
+        }
+        Err(error) => klog!("device virtio-balloon refused: {error:?}"),
+    }
+}
+
+/// An interrupt: the host asks for memory, or gives some back.
+fn balloon_changed(_entry: usize) {
+    mm::balloon::note_change();
 }

@@ -5,8 +5,8 @@
 //! allocates without end.
 //!
 //! The idea: whoever finds no memory asks for relief and tries again. Relief comes in
-//! this order: caches give up what they can make again ([`shrink`]); then whoever knows programs
-//! ends one of them, and whoever needs memory waits until it is free ([`Programs`]). One thread
+//! this order: caches give up what they can make again ([`shrink`]); then the host gives frames back that it has
+//! ([`balloon`](crate::balloon)); then whoever knows programs ends one of them, and whoever needs memory waits until it is free ([`Programs`]). One thread
 //! at a time relieves; the others look again a little later.
 //! The kernel's own small allocations never come here: they have a reserve
 //! (`mach::mem`), from which the network lives meanwhile, too.
@@ -23,6 +23,7 @@ mod shrink;
 
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::balloon;
 use crate::space::{Access, AddressSpace, FaultError};
 
 use base::{Duration, VirtAddr};
@@ -109,7 +110,7 @@ fn relieve() -> bool {
         let _ = RELIEVED.wait(shortly(RELIEF_PATIENCE), is_over);
         return true;
     }
-    let may_retry = shrink() || asks(|programs| programs.end_one);
+    let may_retry = shrink() || balloon::take_back() || asks(|programs| programs.end_one);
     IS_RELIEVING.store(false, Ordering::Release);
     RELIEVED.wake_all();
     may_retry

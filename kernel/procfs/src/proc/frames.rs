@@ -74,12 +74,16 @@ pub(super) fn events(text: &mut Text) -> Result {
     });
     let page = PAGE_BYTES as u64;
     let files = kernel_pagecache::counts();
+    let balloon = mm::balloon::counts();
     for (name, count) in [
         ("nr_file_pages", files.pages),
         ("nr_slab_unreclaimable", mach::mem::heap_bytes() / page),
         ("nr_shmem", mm::page_count()),
         ("nr_dirty", files.dirty),
         ("nr_writeback", files.under_way),
+        ("nr_balloon_pages", balloon.held),
+        ("balloon_inflate", balloon.inflated),
+        ("balloon_deflate", balloon.deflated),
         ("pgpgin", 0),
         ("pgpgout", 0),
         ("pswpin", 0),

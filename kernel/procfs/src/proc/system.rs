@@ -38,7 +38,10 @@ const NANOS_PER_TICK: u64 = 10_000_000;
 fn meminfo(text: &mut Text) -> Result {
     let memory = mach::mem::stats();
     let kib = |pages: u64| pages * (PAGE_BYTES as u64 / 1024);
-    let (total, free) = (kib(memory.total), kib(memory.free));
+    let balloon = mm::balloon::counts();
+    let total = kib(memory.total.saturating_sub(balloon.lost));
+    let free = kib(memory.free);
+    let held = kib(balloon.held - balloon.lost);
     let heap = mach::mem::heap_bytes() / 1024;
     let stacks = mach::mem::resting_bytes() / 1024;
     let shared = kib(mm::page_count());
@@ -54,7 +57,7 @@ fn meminfo(text: &mut Text) -> Result {
         ("Buffers:", 0),
         ("Cached:", shared + cached),
         ("SwapCached:", 0),
-        ("Active:", total.saturating_sub(free)),
+        ("Active:", total.saturating_sub(free + held)),
         ("Inactive:", 0),
         ("SwapTotal:", 0),
         ("SwapFree:", 0),
@@ -62,7 +65,7 @@ fn meminfo(text: &mut Text) -> Result {
         ("Writeback:", kib(files.under_way)),
         (
             "AnonPages:",
-            total.saturating_sub(free + heap + shared + cached),
+            total.saturating_sub(free + held + heap + shared + cached),
         ),
         ("Mapped:", 0),
         ("Shmem:", shared),
@@ -85,6 +88,7 @@ fn meminfo(text: &mut Text) -> Result {
         ("ShmemPmdMapped:", 0),
         ("FileHugePages:", 0),
         ("FilePmdMapped:", 0),
+        ("Balloon:", kib(balloon.held)),
         ("HugePages_Total:", 0),
         ("HugePages_Free:", 0),
         ("HugePages_Rsvd:", 0),

@@ -1,0 +1,101 @@
+//! A queue for lists of frames: one buffer, which is with the device or is not.
+
+use hal::caching::WriteBack;
+use hal::owner::Device;
+use hal::{BalloonBroken, DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
+use virtio::{Doorbell, Error, QueueShape, Transport};
+use virtq::{Part, Queue};
+
+/// Frames of a list at most: one MiB.
+pub(crate) const FRAMES_MAX: usize = 256;
+/// A frame's number.
+const NUMBER_BYTES: usize = 4;
+
+/// Where the buffer is.
+enum Buffer {
+    Here(DmaBuf),
+    WithDevice(DmaBuf<WriteBack, Device>),
+    /// The queue broke while it was with the device.
+    Lost,
+}
+
+pub(crate) struct List {
+    queue: Queue,
+    doorbell: Doorbell,
+    buffer: Buffer,
+}
+
+impl List {
+    pub(crate) fn new(
+        transport: &Transport,
+        memory: &impl DmaSource,
+        shape: QueueShape,
+    ) -> Result<Self, Error> {
+        let (queue, doorbell) = transport.make_queue(memory, shape)?;
+        let request = DmaRequest::new(FRAMES_MAX * NUMBER_BYTES, 8);
+        let buffer = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
+        Ok(Self {
+            queue,
+            doorbell,
+            buffer: Buffer::Here(buffer),
+        })
+    }
+
+    /// Sends as many numbers as a list takes; returns how many.
+    pub(crate) fn send(&mut self, frames: &[u32]) -> Result<usize, BalloonBroken> {
+        let frames = frames.get(..FRAMES_MAX).unwrap_or(frames);
+        let buffer = match core::mem::replace(&mut self.buffer, Buffer::Lost) {
+            Buffer::Here(buffer) if !frames.is_empty() => buffer,
+            other => {
+                self.buffer = other;
+                return Err(BalloonBroken);
+            }
+        };
+        for (index, frame) in frames.iter().enumerate() {
+            buffer.copy_in(index * NUMBER_BYTES, &frame.to_le_bytes());
+        }
+        let buffer = buffer.give();
+        let part = buffer.dev_addr(0, frames.len() * NUMBER_BYTES);
+        let added = part.and_then(|part| self.queue.add_one(Part::Read(part)).ok());
+        if added.is_none() {
+            // The queue is broken, and the device never heard of the buffer.
+            self.buffer = Buffer::Here(buffer.take_back());
+            return Err(BalloonBroken);
+        }
+        self.buffer = Buffer::WithDevice(buffer);
+        if self.queue.publish() {
+            self.doorbell.ring();
+        }
+        Ok(frames.len())
+    }
+
+    /// Whether the device has used the list; if not, an interrupt says when to look again.
+    pub(crate) fn is_done(&mut self) -> Result<bool, BalloonBroken> {
+        loop {
+            match self.queue.take() {
+                Ok(Some(_)) => self.take_back(),
+                Ok(None) => {}
+                Err(_) => return Err(BalloonBroken),
+            }
+            match self.buffer {
+                Buffer::Here(_) => return Ok(true),
+                Buffer::Lost => return Err(BalloonBroken),
+                Buffer::WithDevice(_) if !self.queue.arm() => return Ok(false),
+                Buffer::WithDevice(_) => {}
+            }
+        }
+    }
+
+    fn take_back(&mut self) {
+        self.buffer = match core::mem::replace(&mut self.buffer, Buffer::Lost) {
+            Buffer::WithDevice(buffer) => Buffer::Here(buffer.take_back()),
+            other => other,
+        };
+    }
+
+    /// The device has been reset.
+    pub(crate) fn retire(&mut self) {
+        self.queue.retire();
+        self.take_back();
+    }
+}
