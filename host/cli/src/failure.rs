@@ -446,17 +446,35 @@ pub enum Failure {
         /// Why, a sentence.
         sentence: String,
     },
-    /// `sietch update --memory`.
+    /// `sietch update --memory` for a machine that was started without a balloon.
     #[error(
-        "The memory of a machine that runs cannot be changed, as its kernel has no balloon: use `sietch stop {name}`, and `sietch run` with another -m."
+        "The memory of the machine {name} cannot be changed while it runs, as it has no balloon: use `sietch stop {name}`, and `sietch run` with --balloon, or with another -m."
     )]
     MemoryIsFixed {
         /// The machine.
         name: String,
     },
+    /// `sietch update --memory` with more than the machine was started with.
+    #[error(
+        "The machine {name} was started with {memory_mib} MiB, and gets more only at its start: use `sietch stop {name}`, and `sietch run` with another -m."
+    )]
+    TooLittleMemory {
+        /// The machine.
+        name: String,
+        /// What it was started with.
+        memory_mib: u32,
+    },
+    /// `sietch update --memory`, and QEMU does not do it.
+    #[error("The memory of the machine {name} is not changed, as QEMU does not do it: {reason}.")]
+    BalloonRefused {
+        /// The machine.
+        name: String,
+        /// QEMU's words.
+        reason: io::Error,
+    },
     /// `sietch update` without a change.
     #[error(
-        "`sietch update` changes nothing without a flag: give --cpus, --cpuset-cpus or --restart."
+        "`sietch update` changes nothing without a flag: give --cpus, --cpuset-cpus, --memory or --restart."
     )]
     NoUpdate,
     /// `sietch update --cpus` with more than the machine has.

@@ -34,6 +34,7 @@ mod leftovers;
 mod line;
 pub mod log;
 pub mod machine_plan;
+mod memory;
 mod networks;
 pub mod oci;
 pub mod output;

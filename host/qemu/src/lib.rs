@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod balloon;
 mod cmdline;
 mod error;
 mod machine;
@@ -39,6 +40,7 @@ mod tap;
 mod transcript;
 mod vm;
 
+pub use balloon::GuestMemory;
 pub use cmdline::CommandLine;
 pub use error::Error;
 pub use machine::{

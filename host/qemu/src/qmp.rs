@@ -134,11 +134,11 @@ impl Qmp {
         }
     }
 
-    fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
+    pub(crate) fn execute(&mut self, command: &str, arguments: Value) -> io::Result<()> {
         self.ask(command, arguments).map(drop)
     }
 
-    fn ask(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
+    pub(crate) fn ask(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
         let request = json!({"execute": command, "arguments": arguments});
         writeln!(self.writer, "{request}")?;
         loop {

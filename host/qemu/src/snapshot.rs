@@ -10,7 +10,8 @@
 //! goes on.
 //!
 //! What cannot be kept: folders of the host, of which QEMU holds open files; and disks that the machine writes, since
-//! they go on without the snapshot ([`obstacle`]).
+//! they go on without the snapshot; and a balloon, by which a machine of the snapshot would have QEMU cut holes into the
+//! snapshot's own file, which the others read ([`obstacle`]).
 
 use std::fs;
 use std::io;
@@ -60,6 +61,7 @@ pub fn obstacle(machine: &Machine) -> Option<&'static str> {
             Some("an address of its own in a network")
         }
         _ if machine.nodes > 1 => Some("several NUMA nodes"),
+        _ if machine.has_balloon => Some("a balloon (--balloon)"),
         _ if machine.is_card_for_program => Some("a program that drives the card"),
         _ if machine.stdio != Stdio::Ports => Some("a kernel that is not ours"),
         _ => None,
@@ -219,6 +221,13 @@ mod tests {
                 ..kept.clone()
             }),
             Some("an address of its own in a network")
+        );
+        assert_eq!(
+            obstacle(&Machine {
+                has_balloon: true,
+                ..kept.clone()
+            }),
+            Some("a balloon (--balloon)")
         );
         assert_eq!(
             obstacle(&Machine {

@@ -226,7 +226,11 @@ fn updated(setup: &Setup) -> Result<(), String> {
         125,
         &["has 2 virtual CPUs"],
     )?;
-    expect(&["update", "-m", "1G", name], 125, &["no balloon"])?;
+    expect(
+        &["update", "-m", "1G", name],
+        125,
+        &["no balloon", "--balloon"],
+    )?;
     expect(&["update", name], 125, &["changes nothing"])?;
     expect(&["update", "--restart", "on-failure:1", name], 0, &[name])?;
     // It stays so in a machine that is started anew.

@@ -26,6 +26,7 @@
 mod area_edges;
 mod areas;
 mod attached;
+mod balloon;
 mod beside;
 mod bochs;
 mod build;
@@ -320,6 +321,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, streams::TESTS),
         ours(setup, entered::TESTS),
         ours(setup, attached::TESTS),
+        ours(setup, balloon::TESTS),
         ours(setup, copied::TESTS),
         ours(setup, once(setup, Cpus::One, lifecycle::TESTS)),
         ours(setup, once(setup, Cpus::One, docker::TESTS)),

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::flags::InspectFlags;
 use crate::health::Health;
+use crate::memory;
 use crate::state::{Folder, Settings};
 
 /// Runs the command.
@@ -49,6 +50,7 @@ fn describe(folder: &Folder, settings: &Settings) -> Value {
         "further_networks": settings.further_networks,
         "volumes": settings.volumes,
         "memory_mib": settings.memory_mib,
+        "memory_now_mib": if runs { memory::now_mib(folder) } else { None },
         "kernel": settings.kernel,
         "arguments": settings.arguments,
         "directory": settings.directory,

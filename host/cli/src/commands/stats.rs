@@ -1,4 +1,4 @@
-//! `sietch stats`: what machines use of this host.
+//! `sietch stats`: what machines use of this host, and what those with a balloon say of their own memory.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,13 +10,14 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::flags::StatsFlags;
 use crate::format::Template;
-use crate::state::{self, Settings};
+use crate::memory;
+use crate::state::{self, Folder, Settings};
 
 /// Between two looks, over which the use of CPUs is measured.
 const PERIOD: Duration = Duration::from_secs(1);
 /// Clock ticks of /proc in a second (`sysconf(_SC_CLK_TCK)` on each Linux of this architecture).
 const TICKS: f64 = 100.0;
-const TABLE: &str = "table {{.Name}}\\t{{.Cpu}}\\t{{.Memory}}\\t{{.Limit}}\\t{{.Read}}\\t{{.Written}}\\t{{.Threads}}";
+const TABLE: &str = "table {{.Name}}\\t{{.Cpu}}\\t{{.Memory}}\\t{{.Limit}}\\t{{.Guest}}\\t{{.Read}}\\t{{.Written}}\\t{{.Threads}}";
 
 /// What one QEMU has used so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -26,6 +27,9 @@ struct Use {
     read_bytes: u64,
     written_bytes: u64,
     threads: u64,
+    /// What a machine with a balloon has, and what its programs and kernel use of that.
+    limit_bytes: Option<u64>,
+    guest_bytes: Option<u64>,
 }
 
 /// Runs the command.
@@ -67,7 +71,11 @@ fn looks(names: &[String]) -> Result<Vec<(Settings, Use)>, Failure> {
     let wanted = running.into_iter().filter(is_wanted);
     Ok(wanted
         .filter_map(|settings| {
-            let used = used(settings.qemu_pid)?;
+            let mut used = used(settings.qemu_pid)?;
+            if let Some((limit_bytes, guest)) = memory::now(&Folder::of(&settings.name)) {
+                used.limit_bytes = Some(limit_bytes);
+                used.guest_bytes = guest.map(|guest| guest.used_bytes());
+            }
             Some((settings, used))
         })
         .collect())
@@ -89,6 +97,7 @@ fn used(pid: u32) -> Option<Use> {
         threads: of(&status, "Threads"),
         read_bytes: of(&io, "read_bytes"),
         written_bytes: of(&io, "write_bytes"),
+        ..Use::default()
     })
 }
 
@@ -104,19 +113,24 @@ fn numbers(text: &str) -> HashMap<String, u64> {
 
 fn value(settings: &Settings, used: &Use, cpu_percent: f64) -> Value {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
+    let limit_bytes = used
+        .limit_bytes
+        .unwrap_or(u64::from(settings.memory_mib) << 20);
     json!({
         "name": settings.name,
         "cpu": format!("{cpu_percent:.1} %"),
         "cpu_perc": format!("{cpu_percent:.2}%"),
         "memory": mib(used.resident_bytes),
         "mem_usage": mib(used.resident_bytes),
-        "limit": format!("{} MiB", settings.memory_mib),
+        "limit": format!("{} MiB", limit_bytes >> 20),
+        "guest": used.guest_bytes.map_or("-".into(), mib),
         "read": mib(used.read_bytes),
         "written": mib(used.written_bytes),
         "threads": used.threads,
         "cpu_percent": (cpu_percent * 100.0).round() / 100.0,
         "memory_bytes": used.resident_bytes,
-        "limit_bytes": u64::from(settings.memory_mib) << 20,
+        "limit_bytes": limit_bytes,
+        "guest_bytes": used.guest_bytes,
         "read_bytes": used.read_bytes,
         "written_bytes": used.written_bytes,
     })

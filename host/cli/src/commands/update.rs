@@ -2,7 +2,9 @@
 //!
 //! The host's CPUs that work for a machine are chosen by the affinity of QEMU's threads, which takes effect at once and without
 //! rights, and lasts until QEMU ends. The machine keeps its virtual CPUs, which share what there is. Whether it is started again is
-//! a word of its line ([`crate::line`]), and lasts.
+//! a word of its line ([`crate::line`]), and lasts. Its memory is changed by a device ([`balloon`]), until QEMU ends.
+
+mod balloon;
 
 use std::fs;
 
@@ -14,13 +16,16 @@ use crate::flags::{RestartPolicy, RunFlags, UpdateFlags};
 use crate::line;
 use crate::state::{Folder, Settings};
 
+use balloon::Balloon;
+
 /// Runs the command.
 pub fn update(flags: &UpdateFlags) -> Result<u8, Failure> {
-    if flags.cpus.is_none() && flags.cpuset_cpus.is_none() && flags.restart.is_none() {
-        return Err(match (&flags.memory, flags.names.first()) {
-            (Some(_), Some(name)) => Failure::MemoryIsFixed { name: name.clone() },
-            _ => Failure::NoUpdate,
-        });
+    let has_change = flags.cpus.is_some()
+        || flags.cpuset_cpus.is_some()
+        || flags.restart.is_some()
+        || flags.memory.is_some();
+    if !has_change {
+        return Err(Failure::NoUpdate);
     }
     for name in &flags.names {
         update_one(flags, name)?;
@@ -33,9 +38,10 @@ fn update_one(flags: &UpdateFlags, name: &str) -> Result<(), Failure> {
     let folder = Folder::of(name);
     let settings = folder.settings().filter(Settings::is_served);
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
-    if flags.memory.is_some() {
-        return Err(Failure::MemoryIsFixed { name: name.into() });
-    }
+    let balloon = match flags.memory {
+        Some(memory) => Some(Balloon::of(&folder, &settings, memory.mib)?),
+        None => None,
+    };
     if let Some(policy) = flags.restart {
         check_restart(&settings, policy)?;
     }
@@ -52,8 +58,11 @@ fn update_one(flags: &UpdateFlags, name: &str) -> Result<(), Failure> {
     if let Some(list) = &flags.cpuset_cpus {
         pin(settings.qemu_pid, &set_of(&list.0))?;
     }
-    match flags.restart {
-        Some(policy) => line::change(name, |settings| Ok(with_policy(settings, policy))),
+    if let Some(policy) = flags.restart {
+        line::change(name, |settings| Ok(with_policy(settings, policy)))?;
+    }
+    match balloon {
+        Some(balloon) => balloon.set(),
         None => Ok(()),
     }
 }

@@ -153,7 +153,8 @@ pub struct UpdateFlags {
     /// Start the machine again when its program has ended: no, on-failure[:TIMES], always or unless-stopped
     #[arg(long, value_name = "POLICY")]
     pub restart: Option<RestartPolicy>,
-    /// Memory, which a machine that runs keeps as it is
+    /// The machine's memory from now on, at most what it was started with; it keeps what it needs itself. For a machine
+    /// with --balloon
     #[arg(short = 'm', long, value_name = "SIZE")]
     pub memory: Option<Memory>,
     /// The machines

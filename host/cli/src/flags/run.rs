@@ -21,6 +21,10 @@ pub struct RunFlags {
     /// Memory, such as 64M or 1G [default: 256M, more for large images; 1G with a root of its own]
     #[arg(short = 'm', long = "memory", value_name = "SIZE")]
     pub memory: Option<Memory>,
+    /// Let `sietch update -m` take memory from the machine while it runs, and give it back, at most what -m says;
+    /// such a machine has no snapshots
+    #[arg(long)]
+    pub balloon: bool,
     /// Virtual CPUs; a machine has whole ones, so that 1.5 is 2
     #[arg(long, default_value_t = 1, value_parser = parse_cpus)]
     pub cpus: u8,

@@ -76,6 +76,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         cpus: flags.cpus,
         nodes: flags.nodes,
         has_iommu: flags.iommu || is_card_for_program,
+        has_balloon: flags.balloon,
         is_card_for_program,
         nic: match flags.nic {
             NicFlag::Virtio => Nic::Virtio,

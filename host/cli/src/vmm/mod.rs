@@ -56,6 +56,11 @@ fn check(vmm: VmmFlag, machine: &Machine) -> Result<(), Failure> {
             "leave --iommu and --bypass out",
         ),
         (
+            machine.has_balloon,
+            "a balloon by our flags",
+            "leave --balloon out",
+        ),
+        (
             machine.nodes > 1,
             "NUMA nodes by our flags",
             "leave --nodes out",

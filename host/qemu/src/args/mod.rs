@@ -6,6 +6,7 @@
 //!
 //! What a kind of device adds is in a file of its own.
 
+mod balloon;
 mod disk;
 mod network;
 mod nodes;
@@ -73,6 +74,9 @@ impl Machine {
             self.add_volume(&mut args, volume);
         }
         self.add_disks(&mut args);
+        if self.has_balloon {
+            self.add_balloon(&mut args);
+        }
         args.0
     }
 
@@ -139,6 +143,7 @@ pub(crate) mod tests {
             cpus: 1,
             nodes: 1,
             has_iommu: false,
+            has_balloon: false,
             is_card_for_program: false,
             nic: Nic::Virtio,
             mac: None,
