@@ -6,14 +6,14 @@ use alloc::vec::Vec;
 
 use balloon::STEP_FRAMES;
 use base::PAGE_SHIFT;
-use mach::mem::fallible;
+use mach::mem::fallible::{self, NoMemory, TryPush};
 
 use crate::space::Page;
 
-/// Frames, and room for the numbers of a step's.
+/// The frames, and the numbers of those that the device is told next.
 pub(super) struct Frames {
     blocks: Vec<Vec<Page>>,
-    numbers: Vec<u32>,
+    numbers: [u32; STEP_FRAMES],
 }
 
 fn number(page: &Page) -> u32 {
@@ -21,56 +21,48 @@ fn number(page: &Page) -> u32 {
 }
 
 impl Frames {
-    pub(super) fn new() -> Self {
+    pub(super) const fn new() -> Self {
         Self {
             blocks: Vec::new(),
-            // The thread's own, once.
-            numbers: Vec::with_capacity(STEP_FRAMES),
+            numbers: [0; STEP_FRAMES],
         }
     }
 
     /// Takes up to `wanted` frames of the machine's, at most what fits into the last block or a new one; their numbers.
     /// None if there is no memory.
     pub(super) fn add(&mut self, wanted: usize) -> &[u32] {
-        self.numbers.clear();
-        if !self.has_room() && self.add_block().is_err() {
-            return &self.numbers;
+        let Ok(block) = self.block_with_room() else {
+            return &[];
+        };
+        let room = wanted.min(STEP_FRAMES - block.len());
+        let mut count = 0;
+        for page in (0..room).map_while(|_| Page::alloc()) {
+            block.push(page);
+            count += 1;
         }
-        if let Some(block) = self.blocks.last_mut() {
-            let room = wanted.min(STEP_FRAMES - block.len());
-            for page in (0..room).map_while(|_| Page::alloc()) {
-                self.numbers.push(number(&page));
-                block.push(page);
-            }
-        }
-        // Nothing is kept for nothing.
-        if self.blocks.last().is_some_and(Vec::is_empty) {
-            self.blocks.pop();
-        }
-        &self.numbers
+        // No block is kept for nothing.
+        self.release(0);
+        self.last(count)
     }
 
-    fn has_room(&self) -> bool {
+    fn block_with_room(&mut self) -> Result<&mut Vec<Page>, NoMemory> {
         let last = self.blocks.last();
-        last.is_some_and(|block| block.len() < STEP_FRAMES)
-    }
-
-    fn add_block(&mut self) -> Result<(), fallible::NoMemory> {
-        let block = fallible::vec(STEP_FRAMES)?;
-        fallible::reserve(|| self.blocks.try_reserve(1))?;
-        self.blocks.push(block);
-        Ok(())
-    }
-
-    /// The numbers of up to `wanted` frames that came last, which are those that [`Frames::release`] gives back.
-    pub(super) fn last(&mut self, wanted: usize) -> &[u32] {
-        self.numbers.clear();
-        if let Some(block) = self.blocks.last() {
-            let wanted = wanted.min(STEP_FRAMES);
-            self.numbers
-                .extend(block.iter().rev().take(wanted).map(number));
+        if last.is_none_or(|block| block.len() == STEP_FRAMES) {
+            let block = fallible::vec(STEP_FRAMES)?;
+            self.blocks.try_push(block)?;
         }
-        &self.numbers
+        self.blocks.last_mut().ok_or(NoMemory)
+    }
+
+    /// The numbers of up to `wanted` frames that came last, which are those that [`Frames::release`] gives back; at most
+    /// a block's.
+    pub(super) fn last(&mut self, wanted: usize) -> &[u32] {
+        let block = self.blocks.last().map_or(&[][..], Vec::as_slice);
+        let frames = block.iter().rev().take(wanted);
+        let count = frames.len();
+        let listed = self.numbers.iter_mut().zip(frames);
+        listed.for_each(|(to, page)| *to = number(page));
+        self.numbers.get(..count).unwrap_or(&[])
     }
 
     /// Gives back so many of those that came last, at most a block's.
