@@ -110,6 +110,69 @@ impl Qmp {
 mod tests {
     use super::*;
 
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+    use std::thread::JoinHandle;
+
+    /// A QEMU with a balloon that has these sizes one after the other, and answers with `stats`; what it was asked comes back
+    /// at its end.
+    fn serve(name: &str, sizes: Vec<u64>, stats: Value) -> (PathBuf, JoinHandle<Vec<String>>) {
+        let name = format!("sietch-balloon-{name}-{}", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let serving = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            let lines = BufReader::new(peer.try_clone().expect("a copy")).lines();
+            writeln!(peer, "{{\"QMP\": {{}}}}").expect("a greeting");
+            let mut sizes = sizes.into_iter();
+            let mut asked = Vec::new();
+            for line in lines.map_while(Result::ok) {
+                let request: Value = serde_json::from_str(&line).expect("JSON");
+                let command = request["execute"].as_str().expect("a command");
+                let value = &request["arguments"]["value"];
+                asked.push(format!("{command} {value}"));
+                let answer = match command {
+                    "query-balloon" => json!({"actual": sizes.next().expect("no more looks")}),
+                    "qom-get" => stats.clone(),
+                    _ => json!({}),
+                };
+                // An event comes in between.
+                writeln!(peer, "{}", json!({"event": "BALLOON_CHANGE"})).expect("an event");
+                writeln!(peer, "{}", json!({"return": answer})).expect("an answer");
+            }
+            asked
+        });
+        (socket, serving)
+    }
+
+    #[test]
+    fn a_machine_is_waited_for_until_it_has_what_it_was_asked_to_have() {
+        let (socket, serving) = serve("set", vec![30, 20, 20, 10], Value::Null);
+        let mut qmp = Qmp::connect(&socket).expect("a server");
+        assert_eq!(qmp.set_balloon(10).expect("answers"), 10);
+        drop(qmp);
+        let asked = serving.join().expect("a server");
+        assert_eq!(asked[1], "balloon 10");
+        assert_eq!(asked.len(), 2 + 4);
+        std::fs::remove_file(socket).expect("ours");
+    }
+
+    #[test]
+    fn a_machine_is_asked_for_figures_only_as_long_as_somebody_waits() {
+        let stats = json!({"stat-total-memory": 9, "stat-available-memory": 2});
+        let stats = json!({"stats": stats, "last-update": u64::MAX});
+        let (socket, serving) = serve("figures", Vec::new(), stats);
+        let mut qmp = Qmp::connect(&socket).expect("a server");
+        let memory = qmp.guest_memory().expect("answers").expect("figures");
+        assert_eq!(memory.used_bytes(), 7);
+        drop(qmp);
+        let asked = serving.join().expect("a server");
+        assert_eq!(asked[1..], ["qom-set 1", "qom-get null", "qom-set 0"]);
+        std::fs::remove_file(socket).expect("ours");
+    }
+
     #[test]
     fn figures_count_if_they_are_fresh_and_were_said() {
         let answer = json!({
