@@ -2,6 +2,9 @@
 
 use core::fmt;
 
+/// Frames of a handover at most: one MiB.
+pub const HANDOVER_FRAMES_MAX: usize = 256;
+
 /// What becomes of frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Handover {
@@ -52,8 +55,8 @@ pub trait BalloonDevice: Send {
     /// Whether the machine may take frames back that the host asks for.
     fn lets_take_back(&self) -> bool;
 
-    /// Begins to hand over `frames`, at most as many as the device takes at once; returns how many those are.
-    fn hand_over(&mut self, what: Handover, frames: &[u32]) -> Result<usize, BalloonBroken>;
+    /// Begins to hand over `frames`, one to [`HANDOVER_FRAMES_MAX`] of them.
+    fn hand_over(&mut self, what: Handover, frames: &[u32]) -> Result<(), BalloonBroken>;
 
     /// Whether the device has done the last handover.
     fn is_done(&mut self) -> Result<bool, BalloonBroken>;

@@ -50,7 +50,7 @@ pub mod sim;
 pub mod sriov;
 mod watchdog;
 
-pub use balloon::{BalloonBroken, BalloonDevice, Handover, MemoryUse};
+pub use balloon::{BalloonBroken, BalloonDevice, HANDOVER_FRAMES_MAX, Handover, MemoryUse};
 pub use byte_ports::{BytePorts, HostEnd, NoBuffers, PortNumber};
 pub use dma::{
     DmaBuf, DmaError, DmaRelease, DmaRequest, DmaSource, HasDeviceAddr, NotContiguous, SgList,

@@ -1,10 +1,12 @@
 //! The device: its configuration and its queues.
 
-use hal::{BalloonBroken, BalloonDevice, DmaSource, Handover, MemoryUse, Mmio};
+use hal::{
+    BalloonBroken, BalloonDevice, DmaSource, HANDOVER_FRAMES_MAX, Handover, MemoryUse, Mmio,
+};
 use virtio::{Error, Features, NO_VECTOR, QueueShape, Transport};
 
-use crate::list::List;
-use crate::statistics::Statistics;
+use crate::buffer_queue::BufferQueue;
+use crate::statistics::{ANSWER_BYTES, records};
 
 /// Frames are not used before the host knows (section 5.5.3).
 const MUST_TELL_HOST: u64 = 1 << 0;
@@ -23,7 +25,9 @@ const INFLATE: u16 = 0;
 const DEFLATE: u16 = 1;
 const STATISTICS: u16 = 2;
 
-/// Descriptors of a queue: one list is under way at a time.
+/// Bytes of a frame's number.
+const NUMBER_BYTES: usize = 4;
+/// Descriptors of a queue: one buffer is under way at a time.
 const QUEUE_SIZE: u16 = 2;
 
 /// How the device interrupts.
@@ -45,9 +49,9 @@ pub struct VirtioBalloon {
     transport: Transport,
     config: Mmio,
     lets_take_back: bool,
-    inflate: List,
-    deflate: List,
-    statistics: Option<Statistics>,
+    inflate: BufferQueue,
+    deflate: BufferQueue,
+    statistics: Option<BufferQueue>,
     /// What was handed over last.
     last: Handover,
 }
@@ -72,19 +76,23 @@ impl VirtioBalloon {
                 queues
             }
         };
-        let shape = |index| QueueShape {
-            index,
-            size_max: QUEUE_SIZE,
-            vector,
-            event_index: agreed & Features::EVENT_IDX.bits() != 0,
+        let queue = |index, bytes| {
+            let shape = QueueShape {
+                index,
+                size_max: QUEUE_SIZE,
+                vector,
+                event_index: agreed & Features::EVENT_IDX.bits() != 0,
+            };
+            BufferQueue::new(&transport, memory, shape, bytes)
         };
+        let numbers = HANDOVER_FRAMES_MAX * NUMBER_BYTES;
         let statistics = match agreed & STATS_VQ {
             0 => None,
-            _ => Some(Statistics::new(&transport, memory, shape(STATISTICS))?),
+            _ => Some(queue(STATISTICS, ANSWER_BYTES)?),
         };
         let balloon = Self {
-            inflate: List::new(&transport, memory, shape(INFLATE))?,
-            deflate: List::new(&transport, memory, shape(DEFLATE))?,
+            inflate: queue(INFLATE, numbers)?,
+            deflate: queue(DEFLATE, numbers)?,
             lets_take_back: agreed & DEFLATE_ON_OOM != 0,
             last: Handover::ToMachine,
             transport,
@@ -93,6 +101,14 @@ impl VirtioBalloon {
         };
         balloon.transport.start();
         Ok(balloon)
+    }
+
+    /// Of what was handed over last.
+    fn last_queue(&mut self) -> &mut BufferQueue {
+        match self.last {
+            Handover::ToHost => &mut self.inflate,
+            Handover::ToMachine => &mut self.deflate,
+        }
     }
 }
 
@@ -109,29 +125,25 @@ impl BalloonDevice for VirtioBalloon {
         self.lets_take_back
     }
 
-    fn hand_over(&mut self, what: Handover, frames: &[u32]) -> Result<usize, BalloonBroken> {
+    fn hand_over(&mut self, what: Handover, frames: &[u32]) -> Result<(), BalloonBroken> {
         self.last = what;
-        match what {
-            Handover::ToHost => self.inflate.send(frames),
-            Handover::ToMachine => self.deflate.send(frames),
-        }
+        let numbers = frames.iter().map(|frame| frame.to_le_bytes());
+        self.last_queue().send(numbers)
     }
 
     fn is_done(&mut self) -> Result<bool, BalloonBroken> {
-        match self.last {
-            Handover::ToHost => self.inflate.is_done(),
-            Handover::ToMachine => self.deflate.is_done(),
-        }
+        self.last_queue().is_done()
     }
 
     fn wants_use(&mut self) -> bool {
         let statistics = self.statistics.as_mut();
-        statistics.is_some_and(Statistics::is_wanted)
+        statistics.is_some_and(|queue| queue.is_done() == Ok(true))
     }
 
     fn report_use(&mut self, memory: &MemoryUse) {
-        if let Some(statistics) = &mut self.statistics {
-            statistics.answer(memory);
+        if let Some(queue) = &mut self.statistics {
+            // A queue that is broken wants no more answers.
+            let _ = queue.send(records(memory).into_iter());
         }
     }
 }
@@ -139,10 +151,9 @@ impl BalloonDevice for VirtioBalloon {
 impl Drop for VirtioBalloon {
     fn drop(&mut self) {
         self.transport.stop();
-        self.inflate.retire();
-        self.deflate.retire();
-        if let Some(statistics) = &mut self.statistics {
-            statistics.retire();
+        let lists = [&mut self.inflate, &mut self.deflate];
+        for queue in lists.into_iter().chain(&mut self.statistics) {
+            queue.retire();
         }
     }
 }

@@ -7,12 +7,12 @@
 //!
 //! ```text
 //! device.rs  brings up, serves hal::BalloonDevice
-//!   ├── list.rs        a queue for lists of frames: inflate, deflate
-//!   └── statistics.rs  the queue by which the host asks how memory is used
+//!   ├── buffer_queue.rs  a queue with one buffer
+//!   └── statistics.rs    how memory is used, as the host reads it
 //! ```
 //!
-//! The statistics queue works the other way round: the driver's buffer lies with the device, which returns it to ask
-//! for the next.
+//! A third queue is for the host's question how memory is used. It works the other way round: the last answer lies with
+//! the device, which returns it to ask for the next.
 //!
 //! # Invariants
 //! - A frame is the machine's again only when the device has used the list that takes it back, whatever features are
@@ -26,10 +26,8 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-extern crate alloc;
-
+mod buffer_queue;
 mod device;
-mod list;
 mod statistics;
 #[cfg(test)]
 mod tests;

@@ -7,13 +7,13 @@ use std::vec::Vec;
 
 use base::DeviceAddr;
 use hal::sim::SimMemory;
-use hal::{BalloonBroken, BalloonDevice, Handover, MemoryUse, Mmio};
+use hal::{BalloonBroken, BalloonDevice, HANDOVER_FRAMES_MAX, Handover, MemoryUse, Mmio};
 use virtio::{MmioTransport, NO_VECTOR, QueueShape, Transport};
 use virtq::Addresses;
 use virtq::sim::Device;
 
-use crate::list::{FRAMES_MAX, List};
-use crate::statistics::{ANSWER_BYTES, Statistics, encode};
+use crate::buffer_queue::BufferQueue;
+use crate::statistics::{ANSWER_BYTES, records};
 use crate::{Interrupts, VirtioBalloon};
 
 const SHAPE: QueueShape = QueueShape {
@@ -49,9 +49,13 @@ impl Bench {
         Transport::Mmio(MmioTransport::new(driver).unwrap())
     }
 
-    fn list(&self) -> (List, Device) {
-        let list = List::new(&self.transport(), &self.memory, SHAPE).unwrap();
-        (list, self.device())
+    fn queue(&self, bytes: usize) -> (BufferQueue, Device) {
+        let queue = BufferQueue::new(&self.transport(), &self.memory, SHAPE, bytes).unwrap();
+        (queue, self.device())
+    }
+
+    fn balloon(&self) -> VirtioBalloon {
+        VirtioBalloon::new(self.transport(), &self.memory, Interrupts::Line).unwrap()
     }
 
     /// The device with the queue that was made last.
@@ -77,97 +81,90 @@ impl Bench {
 }
 
 #[test]
-fn a_list_is_done_when_the_device_has_used_it_and_not_before() {
+fn a_buffer_is_done_when_the_device_has_used_it_and_not_before() {
     let bench = Bench::new(0);
-    let (mut list, mut device) = bench.list();
-    assert_eq!(list.is_done(), Ok(true));
-    assert_eq!(list.send(&[1, 0x0203]), Ok(2));
-    assert_eq!(list.is_done(), Ok(false));
+    let (mut queue, mut device) = bench.queue(8);
+    assert_eq!(queue.is_done(), Ok(true));
+    assert_eq!(queue.send([[1, 0], [3, 2]].into_iter()), Ok(()));
+    assert_eq!(queue.is_done(), Ok(false));
     // The second waits for the first.
-    assert_eq!(list.send(&[4]), Err(BalloonBroken));
+    assert_eq!(queue.send([[4]].into_iter()), Err(BalloonBroken));
     let (head, bytes) = bench.next(&mut device);
-    assert_eq!(bytes, [1, 0, 0, 0, 3, 2, 0, 0]);
+    assert_eq!(bytes, [1, 0, 3, 2]);
     device.complete(head.into(), 0);
-    assert_eq!(list.is_done(), Ok(true));
-    assert_eq!(list.send(&[4]), Ok(1));
-    list.retire();
+    assert_eq!(queue.is_done(), Ok(true));
+    assert_eq!(queue.send([[4]].into_iter()), Ok(()));
+    queue.retire();
 }
 
 #[test]
-fn a_list_takes_no_more_than_a_buffer_holds() {
+fn nothing_and_more_than_a_buffer_takes_are_not_sent() {
     let bench = Bench::new(0);
-    let (mut list, mut device) = bench.list();
-    let frames: Vec<u32> = (0..FRAMES_MAX as u32 + 1).collect();
-    assert_eq!(list.send(&frames), Ok(FRAMES_MAX));
-    assert_eq!(bench.next(&mut device).1.len(), 4 * FRAMES_MAX);
-    list.retire();
+    let (mut queue, mut device) = bench.queue(8);
+    assert_eq!(queue.send([[0; 2]; 5].into_iter()), Err(BalloonBroken));
+    assert_eq!(queue.send([[0; 2]; 0].into_iter()), Err(BalloonBroken));
+    assert_eq!(queue.send([[7; 2]; 4].into_iter()), Ok(()));
+    assert_eq!(bench.next(&mut device).1, [7; 8]);
+    queue.retire();
 }
 
 #[test]
 fn a_device_that_lies_is_believed_in_nothing_more() {
     let bench = Bench::new(0);
-    let (mut list, mut device) = bench.list();
-    assert_eq!(list.send(&[1]), Ok(1));
+    let (mut queue, mut device) = bench.queue(8);
+    assert_eq!(queue.send([[1]].into_iter()), Ok(()));
     let (head, _) = bench.next(&mut device);
     // The buffer was for reading.
     device.complete(head.into(), 4);
-    assert_eq!(list.is_done(), Err(BalloonBroken));
-    assert_eq!(list.send(&[1]), Err(BalloonBroken));
-    list.retire();
+    assert_eq!(queue.is_done(), Err(BalloonBroken));
+    assert_eq!(queue.send([[1]].into_iter()), Err(BalloonBroken));
+    queue.retire();
 }
 
 #[test]
-fn the_host_asks_how_memory_is_used_by_giving_the_last_answer_back() {
-    let bench = Bench::new(0);
-    let mut statistics = Statistics::new(&bench.transport(), &bench.memory, SHAPE).unwrap();
-    let mut device = bench.device();
-    assert!(statistics.is_wanted());
+fn figures_are_told_by_their_tags() {
     let memory = MemoryUse {
         total_bytes: 5 << 32,
         free_bytes: 7,
         ..MemoryUse::default()
     };
-    statistics.answer(&memory);
-    assert!(!statistics.is_wanted());
-    let (head, bytes) = bench.next(&mut device);
-    assert_eq!(bytes, encode(&memory));
+    let bytes = records(&memory).concat();
     assert_eq!(bytes.len(), ANSWER_BYTES);
     assert_eq!(
         bytes[..20],
         *b"\x05\0\0\0\0\0\x05\0\0\0\x04\0\x07\0\0\0\0\0\0\0"
     );
-    device.complete(head.into(), 0);
-    assert!(statistics.is_wanted());
-    statistics.answer(&memory);
-    assert_eq!(bench.next(&mut device).1, bytes);
-    statistics.retire();
 }
 
 #[test]
 fn the_host_says_what_it_wants_and_hears_what_it_has() {
     let bench = Bench::new(STATS_VQ | DEFLATE_ON_OOM);
-    let balloon = VirtioBalloon::new(bench.transport(), &bench.memory, Interrupts::Line);
-    let mut balloon = balloon.unwrap();
+    let mut balloon = bench.balloon();
     assert!(balloon.lets_take_back());
     bench.registers.write32(0x100, 77);
     assert_eq!(balloon.target(), 77);
     balloon.set_actual(76);
     assert_eq!(bench.registers.read32(0x104), 76);
+    // An answer is wanted at once, and the next when the device gives that back.
+    assert!(balloon.wants_use());
+    balloon.report_use(&MemoryUse::default());
+    assert!(!balloon.wants_use());
     // The queue for what the machine takes back was made last.
     let mut device = bench.device();
-    assert_eq!(balloon.hand_over(Handover::ToMachine, &[9]), Ok(1));
+    assert_eq!(balloon.hand_over(Handover::ToMachine, &[9]), Ok(()));
     assert_eq!(balloon.is_done(), Ok(false));
     let (head, bytes) = bench.next(&mut device);
     assert_eq!(bytes, [9, 0, 0, 0]);
     device.complete(head.into(), 0);
     assert_eq!(balloon.is_done(), Ok(true));
+    let most = [1; HANDOVER_FRAMES_MAX];
+    assert_eq!(balloon.hand_over(Handover::ToHost, &most), Ok(()));
 }
 
 #[test]
 fn without_statistics_nobody_asks_for_any() {
     let bench = Bench::new(0);
-    let balloon = VirtioBalloon::new(bench.transport(), &bench.memory, Interrupts::Line);
-    let mut balloon = balloon.unwrap();
+    let mut balloon = bench.balloon();
     assert!(!balloon.lets_take_back() && !balloon.wants_use());
     balloon.report_use(&MemoryUse::default());
 }

@@ -21,15 +21,17 @@ mod frames;
 use alloc::boxed::Box;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqCst};
 
-use balloon::{Balloon, Step, floor_of};
+use balloon::{Balloon, STEP_FRAMES, Step, floor_of};
 use base::Duration;
-use hal::{BalloonBroken, BalloonDevice, Handover, MemoryUse};
+use hal::{BalloonBroken, BalloonDevice, HANDOVER_FRAMES_MAX, Handover, MemoryUse};
 use mach::sync::Spin;
 use sched::{Softirq, Work, raise, register_softirq};
 use sync::{Wait, WaitQueue};
 
 use crate::reclaim;
 use frames::Frames;
+
+const _: () = assert!(STEP_FRAMES <= HANDOVER_FRAMES_MAX, "a step is one handover");
 
 /// How long somebody who needs memory waits for the host.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -227,16 +229,12 @@ impl Keeper {
 
     fn grow(&mut self, wanted: usize) -> Result<(), BalloonBroken> {
         let numbers = self.frames.add(wanted);
-        if numbers.is_empty() {
+        let count = numbers.len();
+        if count == 0 {
             self.balloon.stop();
             return Ok(());
         }
-        let count = numbers.len();
-        let is_sent = self.device.hand_over(Handover::ToHost, numbers);
-        // The queue's lists are as long as the steps.
-        if is_sent? != count {
-            return Err(BalloonBroken);
-        }
+        self.device.hand_over(Handover::ToHost, numbers)?;
         self.await_device()?;
         self.balloon.grew(count);
         INFLATED.fetch_add(count as u64, Relaxed);
@@ -246,7 +244,8 @@ impl Keeper {
 
     fn shrink(&mut self, wanted: usize) -> Result<(), BalloonBroken> {
         let numbers = self.frames.last(wanted);
-        let count = self.device.hand_over(Handover::ToMachine, numbers)?;
+        let count = numbers.len();
+        self.device.hand_over(Handover::ToMachine, numbers)?;
         self.await_device()?;
         self.frames.release(count);
         self.balloon.shrank(count);

@@ -1,15 +1,10 @@
-//! A queue for lists of frames: one buffer, which is with the device or is not.
+//! A queue with one buffer, which is with the device or is not.
 
 use hal::caching::WriteBack;
 use hal::owner::Device;
 use hal::{BalloonBroken, DmaBuf, DmaRequest, DmaSource, HasDeviceAddr};
 use virtio::{Doorbell, Error, QueueShape, Transport};
 use virtq::{Part, Queue};
-
-/// Frames of a list at most: one MiB.
-pub(crate) const FRAMES_MAX: usize = 256;
-/// A frame's number.
-const NUMBER_BYTES: usize = 4;
 
 /// Where the buffer is.
 enum Buffer {
@@ -19,20 +14,22 @@ enum Buffer {
     Lost,
 }
 
-pub(crate) struct List {
+pub(crate) struct BufferQueue {
     queue: Queue,
     doorbell: Doorbell,
     buffer: Buffer,
 }
 
-impl List {
+impl BufferQueue {
+    /// One whose buffer takes `bytes`.
     pub(crate) fn new(
         transport: &Transport,
         memory: &impl DmaSource,
         shape: QueueShape,
+        bytes: usize,
     ) -> Result<Self, Error> {
         let (queue, doorbell) = transport.make_queue(memory, shape)?;
-        let request = DmaRequest::new(FRAMES_MAX * NUMBER_BYTES, 8);
+        let request = DmaRequest::new(bytes, 8);
         let buffer = memory.dma_alloc(&request).map_err(|_| Error::OutOfMemory)?;
         Ok(Self {
             queue,
@@ -41,21 +38,24 @@ impl List {
         })
     }
 
-    /// Sends as many numbers as a list takes; returns how many.
-    pub(crate) fn send(&mut self, frames: &[u32]) -> Result<usize, BalloonBroken> {
-        let frames = frames.get(..FRAMES_MAX).unwrap_or(frames);
+    /// Sends these records, one at least, and no more than the buffer takes.
+    pub(crate) fn send<const RECORD_BYTES: usize>(
+        &mut self,
+        records: impl ExactSizeIterator<Item = [u8; RECORD_BYTES]>,
+    ) -> Result<(), BalloonBroken> {
+        let bytes = records.len() * RECORD_BYTES;
         let buffer = match core::mem::replace(&mut self.buffer, Buffer::Lost) {
-            Buffer::Here(buffer) if !frames.is_empty() => buffer,
+            Buffer::Here(buffer) if (1..=buffer.bytes()).contains(&bytes) => buffer,
             other => {
                 self.buffer = other;
                 return Err(BalloonBroken);
             }
         };
-        for (index, frame) in frames.iter().enumerate() {
-            buffer.copy_in(index * NUMBER_BYTES, &frame.to_le_bytes());
+        for (index, record) in records.enumerate() {
+            buffer.copy_in(index * RECORD_BYTES, &record);
         }
         let buffer = buffer.give();
-        let part = buffer.dev_addr(0, frames.len() * NUMBER_BYTES);
+        let part = buffer.dev_addr(0, bytes);
         let added = part.and_then(|part| self.queue.add_one(Part::Read(part)).ok());
         if added.is_none() {
             // The queue is broken, and the device never heard of the buffer.
@@ -66,10 +66,10 @@ impl List {
         if self.queue.publish() {
             self.doorbell.ring();
         }
-        Ok(frames.len())
+        Ok(())
     }
 
-    /// Whether the device has used the list; if not, an interrupt says when to look again.
+    /// Whether the device has used what was sent last; if not, an interrupt says when to look again.
     pub(crate) fn is_done(&mut self) -> Result<bool, BalloonBroken> {
         loop {
             match self.queue.take() {
