@@ -4,11 +4,10 @@
 //! the machine without memory that it needs a moment later, and a host that never stops asking must not starve it.
 //!
 //! The idea: the balloon goes towards what the host asks for in steps of at most [`STEP_FRAMES`], and what is free is
-//! looked at before each. Two things stop it short, and neither makes it look again by itself:
-//! - the *floor*: frames that stay free whatever the host asks for ([`floor_of`]);
-//! - the machine's own need: who finds no memory takes frames back ([`Balloon::take_back`]), and they stay.
-//!
-//! It goes on when the host asks again ([`Balloon::ask`]), be it for the same.
+//! looked at before each. Two things stop it short, and it stays short until the host asks again ([`Balloon::ask`]), be it
+//! for the same:
+//! - the *floor*: frames that stay free whatever the host asks for ([`floor_of`]). Caches shrink once before that counts;
+//! - the machine's own need: who finds no memory takes frames back ([`Balloon::take_back`]).
 //!
 //! Invariants: `held` is what [`Balloon::grew`] and [`Balloon::shrank`] said; a step never leads past the target, nor
 //! below the floor as it was at the look.
@@ -42,33 +41,29 @@ pub enum Step {
     Grow(usize),
     /// Take so many back.
     Shrink(usize),
+    /// Have caches give up what they can, and look again.
+    ShrinkCaches,
     /// Nothing, until somebody asks.
     Rest,
 }
 
-/// The balloon, in frames.
+/// The balloon, in frames; at first an empty one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Balloon {
     target: u64,
     held: u64,
-    /// The machine needs what is beyond this itself; `None` as long as it has shown no need.
+    /// Where it was stopped short, until the host asks again.
     ceiling: Option<u64>,
+    /// Since the host asked last.
+    have_caches_shrunk: bool,
 }
 
 impl Balloon {
-    /// An empty one.
-    pub const fn new() -> Self {
-        Self {
-            target: 0,
-            held: 0,
-            ceiling: None,
-        }
-    }
-
     /// The host asks for so many, once more perhaps: what stopped the balloon before is tried again.
     pub fn ask(&mut self, target: u64) {
         self.target = target;
         self.ceiling = None;
+        self.have_caches_shrunk = false;
     }
 
     /// Frames that the host has.
@@ -77,23 +72,26 @@ impl Balloon {
     }
 
     /// What to do, where so many frames are free of which `floor` stay so.
-    pub fn step(&self, free: u64, floor: u64) -> Step {
-        let wanted = self
-            .ceiling
-            .map_or(self.target, |ceiling| self.target.min(ceiling));
+    pub fn step(&mut self, free: u64, floor: u64) -> Step {
+        let wanted = self.target.min(self.ceiling.unwrap_or(u64::MAX));
         let at_most = |frames: u64| frames.min(STEP_FRAMES as u64) as usize;
         if self.held > wanted {
             return Step::Shrink(at_most(self.held - wanted));
         }
+        if self.held == wanted {
+            return Step::Rest;
+        }
         match at_most((wanted - self.held).min(free.saturating_sub(floor))) {
-            0 => Step::Rest,
+            0 if self.have_caches_shrunk => {
+                self.stop();
+                Step::Rest
+            }
+            0 => {
+                self.have_caches_shrunk = true;
+                Step::ShrinkCaches
+            }
             frames => Step::Grow(frames),
         }
-    }
-
-    /// Whether the host has fewer than it asks for, and nothing but the floor is in the way.
-    pub fn is_short(&self) -> bool {
-        self.ceiling.is_none() && self.held < self.target
     }
 
     /// The host has so many more.
@@ -106,14 +104,13 @@ impl Balloon {
         self.held = self.held.saturating_sub(frames as u64);
     }
 
-    /// The machine needs so many itself, now and until the host asks again. False if the host has none.
-    pub fn take_back(&mut self, frames: u64) -> bool {
-        let ceiling = self.ceiling.unwrap_or(self.held).min(self.held);
+    /// The machine needs so many itself, now and until the host asks again.
+    pub fn take_back(&mut self, frames: u64) {
+        let ceiling = self.held.min(self.ceiling.unwrap_or(u64::MAX));
         self.ceiling = Some(ceiling.saturating_sub(frames));
-        self.held != 0
     }
 
-    /// No frame is to be had, though some are free: it stays as it is until the host asks again.
+    /// No more frames are to be had: it grows no further until the host asks again.
     pub fn stop(&mut self) {
         self.ceiling = Some(self.held);
     }

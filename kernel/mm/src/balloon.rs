@@ -33,8 +33,8 @@ use frames::Frames;
 
 const _: () = assert!(STEP_FRAMES <= HANDOVER_FRAMES_MAX, "a step is one handover");
 
-/// How long somebody who needs memory waits for the host.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long somebody who needs memory waits for the host, which may be busy: a program is ended otherwise.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Frames that are taken back at once for somebody who needs one.
 const TAKEN_BACK: u64 = 1024;
 
@@ -44,8 +44,8 @@ static DEVICE: Spin<Option<Attached>> = Spin::new(None);
 static IS_CALLED: AtomicBool = AtomicBool::new(false);
 /// The host asks for something new, or anew.
 static IS_ASKED: AtomicBool = AtomicBool::new(false);
-/// Frames that are needed here.
-static NEEDED: AtomicU64 = AtomicU64::new(0);
+/// Somebody here needs frames.
+static IS_NEEDED: AtomicBool = AtomicBool::new(false);
 /// The thread waits here.
 static CALLS: WaitQueue = WaitQueue::new();
 /// Who needs memory waits here.
@@ -126,7 +126,8 @@ pub fn note_change() {
 
 /// The softirq: the thread has something to look at.
 fn call() {
-    IS_CALLED.store(true, SeqCst);
+    // An exchange, as `waitq` wants it.
+    IS_CALLED.swap(true, SeqCst);
     CALLS.wake_all();
 }
 
@@ -136,7 +137,7 @@ pub(crate) fn take_back() -> bool {
     if HELD.load(SeqCst) == 0 || !LETS_TAKE_BACK.load(Relaxed) {
         return false;
     }
-    NEEDED.store(TAKEN_BACK, SeqCst);
+    IS_NEEDED.store(true, SeqCst);
     call();
     let is_given = || (DEFLATED.load(SeqCst) != before).then_some(());
     let deadline = mach::time::now() + PATIENCE;
@@ -153,7 +154,7 @@ pub fn run(_: usize) -> ! {
         let mut keeper = Keeper {
             device: attached.device,
             memory_use: attached.memory_use,
-            balloon: Balloon::new(),
+            balloon: Balloon::default(),
             frames: Frames::new(),
         };
         let broken = keeper.serve();
@@ -182,7 +183,6 @@ impl Keeper {
             let is_called = || IS_CALLED.swap(false, SeqCst).then_some(());
             // Without a deadline there is no other end.
             let _ = CALLS.wait(Wait::UNINTERRUPTIBLE, is_called);
-            self.answer();
             if let Err(broken) = self.work() {
                 return broken;
             }
@@ -198,18 +198,15 @@ impl Keeper {
 
     /// Goes where the host wants the balloon, as far as it can.
     fn work(&mut self) -> Result<(), BalloonBroken> {
-        let mut may_shrink_caches = true;
         loop {
+            self.answer();
             self.listen();
             let memory = mach::mem::stats();
             let floor = floor_of(memory.total, mach::mem::reserve_of(memory.total));
             match self.balloon.step(memory.free, floor) {
                 Step::Grow(frames) => self.grow(frames)?,
                 Step::Shrink(frames) => self.shrink(frames)?,
-                Step::Rest if self.balloon.is_short() && may_shrink_caches => {
-                    may_shrink_caches = false;
-                    reclaim::shrink();
-                }
+                Step::ShrinkCaches => _ = reclaim::shrink(),
                 Step::Rest => return Ok(()),
             }
             sched::resched_point();
@@ -221,9 +218,8 @@ impl Keeper {
         if IS_ASKED.swap(false, SeqCst) {
             self.balloon.ask(self.device.target().into());
         }
-        match NEEDED.swap(0, SeqCst) {
-            0 => {}
-            needed => _ = self.balloon.take_back(needed),
+        if IS_NEEDED.swap(false, SeqCst) {
+            self.balloon.take_back(TAKEN_BACK);
         }
     }
 

@@ -1,4 +1,4 @@
-//! How the machine's memory is used, for a host that asks (`/proc/meminfo` has the same figures).
+//! How the machine's memory is used, for a host that asks: as in `/proc/meminfo`, but without what the host has back.
 
 use base::PAGE_BYTES;
 use hal::MemoryUse;
@@ -9,13 +9,13 @@ pub fn look() -> MemoryUse {
     let memory = mach::mem::stats();
     let files = kernel_pagecache::counts();
     let clean = files.pages.saturating_sub(files.dirty);
-    let lost = mm::balloon::counts().lost;
+    let held = mm::balloon::counts().held;
     let faults = mach::cpu::all().iter().map(sched::faults_of);
     let [minor, major] = faults.fold([0; 2], |sums, [minor, major]| {
         [sums[0] + minor, sums[1] + major]
     });
     MemoryUse {
-        total_bytes: bytes(memory.total.saturating_sub(lost)),
+        total_bytes: bytes(memory.total.saturating_sub(held)),
         free_bytes: bytes(memory.free),
         available_bytes: bytes(memory.free + clean) + mach::mem::resting_bytes(),
         cache_bytes: bytes(mm::page_count() + files.pages),
