@@ -1,9 +1,10 @@
 //! The balloon of a machine that runs: how much memory it has, and what it does with it.
 //!
-//! QEMU asks the machine how its memory is used at an interval only. The interval is set for as long as somebody wants to
-//! know, and the machine is left alone at other times.
+//! QEMU asks the machine how its memory is used at an interval only, the first time when the interval is set. So whoever
+//! wants to know sets the longest there is, and the machine is left alone afterwards, also if he is killed meanwhile.
 
 use std::io;
+use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -15,10 +16,12 @@ use crate::qmp::Qmp;
 pub(crate) const ID: &str = "balloon";
 /// Where QEMU keeps it.
 const PATH: &str = "/machine/peripheral/balloon";
-/// How often is looked whether the machine has done or said something.
-const POLL: Duration = Duration::from_millis(10);
+/// How often is looked whether the machine has said something.
+const ANSWER_POLL: Duration = Duration::from_millis(10);
 /// How long a machine may take to say how it uses memory.
 const ANSWER_PATIENCE: Duration = Duration::from_millis(500);
+/// How often is looked whether its memory changes.
+const POLL: Duration = Duration::from_millis(50);
 /// A machine whose memory does not change for so long has given what it can.
 const REST: Duration = Duration::from_secs(3);
 /// How long it may go on changing.
@@ -54,6 +57,25 @@ impl GuestMemory {
     }
 }
 
+/// Asks the machine with a balloon that has this socket ([`crate::Machine::qmp_socket`]) to have `bytes`, at most what it was
+/// started with, and waits until it has them or goes no further; what it has then.
+///
+/// Each look is a connection of its own, as QEMU serves one at a time, and others have questions meanwhile.
+pub fn set_balloon(socket: &Path, bytes: u64) -> io::Result<u64> {
+    Qmp::connect(socket)?.execute("balloon", json!({"value": bytes}))?;
+    let deadline = Instant::now() + SETTLE_PATIENCE;
+    let look = || Qmp::connect(socket)?.balloon();
+    let (mut has, mut since) = (look()?, Instant::now());
+    while has != bytes && since.elapsed() < REST && Instant::now() < deadline {
+        thread::sleep(POLL);
+        let now = look()?;
+        if now != has {
+            (has, since) = (now, Instant::now());
+        }
+    }
+    Ok(has)
+}
+
 impl Qmp {
     /// Bytes that a machine with a balloon has.
     pub fn balloon(&mut self) -> io::Result<u64> {
@@ -62,47 +84,32 @@ impl Qmp {
         bytes.ok_or_else(|| io::ErrorKind::InvalidData.into())
     }
 
-    /// Asks such a machine to have `bytes`, at most what it was started with, and waits until it has them or goes no further;
-    /// what it has then.
-    pub fn set_balloon(&mut self, bytes: u64) -> io::Result<u64> {
-        self.execute("balloon", json!({"value": bytes}))?;
-        let deadline = Instant::now() + SETTLE_PATIENCE;
-        let mut last = (self.balloon()?, Instant::now());
-        while last.0 != bytes && last.1.elapsed() < REST && Instant::now() < deadline {
-            thread::sleep(POLL);
-            let now = self.balloon()?;
-            if now != last.0 {
-                last = (now, Instant::now());
-            }
-        }
-        Ok(last.0)
-    }
-
     /// What such a machine does with its memory; `None` if it does not say so soon.
     pub fn guest_memory(&mut self) -> io::Result<Option<GuestMemory>> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         let since_s = since.map_or(0, |since| since.as_secs());
-        self.ask_each(1)?;
+        self.have_guest_asked()?;
         let deadline = Instant::now() + ANSWER_PATIENCE;
-        let found = loop {
+        loop {
             let property = json!({"path": PATH, "property": "guest-stats"});
             // Before the first answer some versions have no figures, but an error.
             let answer = self.ask("qom-get", property).unwrap_or_default();
             let memory = GuestMemory::parse(&answer, since_s);
             if memory.is_some() || Instant::now() > deadline {
-                break memory;
+                return Ok(memory);
             }
-            thread::sleep(POLL);
-        };
-        self.ask_each(0)?;
-        Ok(found)
+            thread::sleep(ANSWER_POLL);
+        }
     }
 
-    /// Has QEMU ask the machine each so many seconds; 0 for never.
-    fn ask_each(&mut self, seconds: u32) -> io::Result<()> {
-        let property = "guest-stats-polling-interval";
-        let arguments = json!({"path": PATH, "property": property, "value": seconds});
-        self.execute("qom-set", arguments)
+    /// Has QEMU ask the machine now. An interval begins with a question where there was none before.
+    fn have_guest_asked(&mut self) -> io::Result<()> {
+        for seconds in [0, u32::MAX] {
+            let property = "guest-stats-polling-interval";
+            let arguments = json!({"path": PATH, "property": property, "value": seconds});
+            self.execute("qom-set", arguments)?;
+        }
+        Ok(())
     }
 }
 
@@ -111,65 +118,91 @@ mod tests {
     use super::*;
 
     use std::io::{BufRead, BufReader, Write};
-    use std::os::unix::net::UnixListener;
+    use std::os::unix::net::{UnixListener, UnixStream};
     use std::path::PathBuf;
     use std::thread::JoinHandle;
 
-    /// A QEMU with a balloon that has these sizes one after the other, and answers with `stats`; what it was asked comes back
-    /// at its end.
-    fn serve(name: &str, sizes: Vec<u64>, stats: Value) -> (PathBuf, JoinHandle<Vec<String>>) {
-        let name = format!("sietch-balloon-{name}-{}", std::process::id());
-        let socket = std::env::temp_dir().join(name);
-        let _ = std::fs::remove_file(&socket);
-        let listener = UnixListener::bind(&socket).expect("a socket");
-        let serving = thread::spawn(move || {
-            let (mut peer, _) = listener.accept().expect("a connection");
+    /// A QEMU with a balloon: the sizes that it has one after the other, and what it knows of its machine.
+    struct Played {
+        sizes: std::vec::IntoIter<u64>,
+        stats: Value,
+        /// What it was asked, connections by `qmp_capabilities`.
+        asked: Vec<String>,
+    }
+
+    impl Played {
+        fn serve(&mut self, mut peer: UnixStream) {
             let lines = BufReader::new(peer.try_clone().expect("a copy")).lines();
             writeln!(peer, "{{\"QMP\": {{}}}}").expect("a greeting");
-            let mut sizes = sizes.into_iter();
-            let mut asked = Vec::new();
             for line in lines.map_while(Result::ok) {
                 let request: Value = serde_json::from_str(&line).expect("JSON");
                 let command = request["execute"].as_str().expect("a command");
                 let value = &request["arguments"]["value"];
-                asked.push(format!("{command} {value}"));
+                self.asked.push(format!("{command} {value}"));
                 let answer = match command {
-                    "query-balloon" => json!({"actual": sizes.next().expect("no more looks")}),
-                    "qom-get" => stats.clone(),
+                    "query-balloon" => json!({"actual": self.sizes.next().expect("a size")}),
+                    "qom-get" => self.stats.clone(),
                     _ => json!({}),
                 };
                 // An event comes in between.
                 writeln!(peer, "{}", json!({"event": "BALLOON_CHANGE"})).expect("an event");
                 writeln!(peer, "{}", json!({"return": answer})).expect("an answer");
             }
-            asked
+        }
+    }
+
+    /// A socket at which so many connections are served one after the other, and what was asked.
+    fn serve(
+        name: &str,
+        connections: usize,
+        sizes: Vec<u64>,
+        stats: Value,
+    ) -> (PathBuf, JoinHandle<Vec<String>>) {
+        let name = format!("sietch-balloon-{name}-{}", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let mut played = Played {
+            sizes: sizes.into_iter(),
+            stats,
+            asked: Vec::new(),
+        };
+        let serving = thread::spawn(move || {
+            for _ in 0..connections {
+                let (peer, _) = listener.accept().expect("a connection");
+                played.serve(peer);
+            }
+            played.asked
         });
         (socket, serving)
     }
 
     #[test]
-    fn a_machine_is_waited_for_until_it_has_what_it_was_asked_to_have() {
-        let (socket, serving) = serve("set", vec![30, 20, 20, 10], Value::Null);
-        let mut qmp = Qmp::connect(&socket).expect("a server");
-        assert_eq!(qmp.set_balloon(10).expect("answers"), 10);
-        drop(qmp);
+    fn a_machine_is_waited_for_by_looks_between_which_others_can_ask() {
+        let (socket, serving) = serve("set", 5, vec![30, 20, 20, 10], Value::Null);
+        assert_eq!(set_balloon(&socket, 10).expect("answers"), 10);
         let asked = serving.join().expect("a server");
-        assert_eq!(asked[1], "balloon 10");
-        assert_eq!(asked.len(), 2 + 4);
+        assert_eq!(asked[..2], ["qmp_capabilities null", "balloon 10"]);
+        for look in asked[2..].chunks(2) {
+            assert_eq!(look, ["qmp_capabilities null", "query-balloon null"]);
+        }
         std::fs::remove_file(socket).expect("ours");
     }
 
     #[test]
-    fn a_machine_is_asked_for_figures_only_as_long_as_somebody_waits() {
+    fn a_machine_is_asked_for_figures_once_and_then_left_alone() {
         let stats = json!({"stat-total-memory": 9, "stat-available-memory": 2});
         let stats = json!({"stats": stats, "last-update": u64::MAX});
-        let (socket, serving) = serve("figures", Vec::new(), stats);
+        let (socket, serving) = serve("figures", 1, Vec::new(), stats);
         let mut qmp = Qmp::connect(&socket).expect("a server");
         let memory = qmp.guest_memory().expect("answers").expect("figures");
         assert_eq!(memory.used_bytes(), 7);
         drop(qmp);
         let asked = serving.join().expect("a server");
-        assert_eq!(asked[1..], ["qom-set 1", "qom-get null", "qom-set 0"]);
+        assert_eq!(
+            asked[1..],
+            ["qom-set 0", "qom-set 4294967295", "qom-get null"]
+        );
         std::fs::remove_file(socket).expect("ours");
     }
 

@@ -40,7 +40,7 @@ mod tap;
 mod transcript;
 mod vm;
 
-pub use balloon::GuestMemory;
+pub use balloon::{GuestMemory, set_balloon};
 pub use cmdline::CommandLine;
 pub use error::Error;
 pub use machine::{

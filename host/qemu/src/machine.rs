@@ -27,7 +27,7 @@ pub struct Machine {
     pub nodes: u8,
     /// Whether devices reach memory only through an IOMMU; needs [`Board::Q35`].
     pub has_iommu: bool,
-    /// Whether its memory can be changed while it runs ([`crate::Qmp::set_balloon`]).
+    /// Whether its memory can be changed while it runs ([`crate::set_balloon`]).
     #[serde(default)]
     pub has_balloon: bool,
     /// Whether the card is to be at [`CARD_OF_PROGRAM`]; needs [`Board::Q35`].

@@ -252,7 +252,8 @@ fn updated(setup: &Setup) -> Result<(), String> {
     expect(&["rm", name], 0, &[name])
 }
 
-fn wait_until(is_so: impl Fn() -> Result<bool, String>) -> Result<(), String> {
+/// Waits until it is so, and looks now and then.
+pub(crate) fn wait_until(is_so: impl Fn() -> Result<bool, String>) -> Result<(), String> {
     let deadline = Instant::now() + PATIENCE;
     while !is_so()? {
         if Instant::now() > deadline {

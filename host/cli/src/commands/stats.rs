@@ -27,20 +27,17 @@ struct Use {
     read_bytes: u64,
     written_bytes: u64,
     threads: u64,
-    /// What a machine with a balloon has, and what its programs and kernel use of that.
-    limit_bytes: Option<u64>,
-    guest_bytes: Option<u64>,
 }
 
 /// Runs the command.
 pub fn stats(flags: &StatsFlags) -> Result<u8, Failure> {
     let table = Template::parse(TABLE)?;
-    let mut before = looks(&flags.names)?;
+    let (mut before, mut at) = (looks(&flags.names)?, Instant::now());
     loop {
-        let start = Instant::now();
         thread::sleep(PERIOD);
         let now = looks(&flags.names)?;
-        let elapsed_s = start.elapsed().as_secs_f64();
+        let elapsed_s = at.elapsed().as_secs_f64();
+        at = Instant::now();
         let values = now.iter().map(|(settings, used)| {
             let earlier = before
                 .iter()
@@ -71,11 +68,7 @@ fn looks(names: &[String]) -> Result<Vec<(Settings, Use)>, Failure> {
     let wanted = running.into_iter().filter(is_wanted);
     Ok(wanted
         .filter_map(|settings| {
-            let mut used = used(settings.qemu_pid)?;
-            if let Some((limit_bytes, guest)) = memory::now(&Folder::of(&settings.name)) {
-                used.limit_bytes = Some(limit_bytes);
-                used.guest_bytes = guest.map(|guest| guest.used_bytes());
-            }
+            let used = used(settings.qemu_pid)?;
             Some((settings, used))
         })
         .collect())
@@ -97,7 +90,6 @@ fn used(pid: u32) -> Option<Use> {
         threads: of(&status, "Threads"),
         read_bytes: of(&io, "read_bytes"),
         written_bytes: of(&io, "write_bytes"),
-        ..Use::default()
     })
 }
 
@@ -113,9 +105,10 @@ fn numbers(text: &str) -> HashMap<String, u64> {
 
 fn value(settings: &Settings, used: &Use, cpu_percent: f64) -> Value {
     let mib = |bytes: u64| format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20));
-    let limit_bytes = used
-        .limit_bytes
-        .unwrap_or(u64::from(settings.memory_mib) << 20);
+    let memory = memory::now(&Folder::of(&settings.name));
+    let started_with = u64::from(settings.memory_mib) << 20;
+    let limit_bytes = memory.map_or(started_with, |(bytes, _)| bytes);
+    let guest_bytes = memory.and_then(|(_, guest)| Some(guest?.used_bytes()));
     json!({
         "name": settings.name,
         "cpu": format!("{cpu_percent:.1} %"),
@@ -123,14 +116,14 @@ fn value(settings: &Settings, used: &Use, cpu_percent: f64) -> Value {
         "memory": mib(used.resident_bytes),
         "mem_usage": mib(used.resident_bytes),
         "limit": format!("{} MiB", limit_bytes >> 20),
-        "guest": used.guest_bytes.map_or("-".into(), mib),
+        "guest": guest_bytes.map_or("-".into(), mib),
         "read": mib(used.read_bytes),
         "written": mib(used.written_bytes),
         "threads": used.threads,
         "cpu_percent": (cpu_percent * 100.0).round() / 100.0,
         "memory_bytes": used.resident_bytes,
         "limit_bytes": limit_bytes,
-        "guest_bytes": used.guest_bytes,
+        "guest_bytes": guest_bytes,
         "read_bytes": used.read_bytes,
         "written_bytes": used.written_bytes,
     })

@@ -3,7 +3,7 @@
 //! It is a wish: the machine keeps what it needs, and takes back what it comes to need. So the command waits until no more
 //! changes, and says what has come of it.
 
-use qemu::{Machine, Qmp};
+use std::path::PathBuf;
 
 use crate::failure::Failure;
 use crate::state::{Folder, Settings};
@@ -11,7 +11,7 @@ use crate::state::{Folder, Settings};
 /// What is to be done.
 pub(super) struct Balloon {
     name: String,
-    machine: Machine,
+    qmp_socket: PathBuf,
     wanted_mib: u32,
 }
 
@@ -35,7 +35,7 @@ impl Balloon {
                 }
                 Ok(Self {
                     name,
-                    machine,
+                    qmp_socket: machine.qmp_socket(),
                     wanted_mib,
                 })
             }
@@ -46,24 +46,21 @@ impl Balloon {
     /// Does it, as far as the machine can.
     pub(super) fn set(self) -> Result<(), Failure> {
         let wanted = u64::from(self.wanted_mib) << 20;
-        let has =
-            Qmp::connect(&self.machine.qmp_socket()).and_then(|mut qmp| qmp.set_balloon(wanted));
-        let has = has.map_err(|reason| Failure::BalloonRefused {
-            name: self.name.clone(),
-            reason,
-        })?;
-        if has > wanted {
-            eprintln!("sietch: {}", self.note(has >> 20));
-        }
-        Ok(())
-    }
-
-    fn note(&self, has_mib: u64) -> String {
         let Self {
             name, wanted_mib, ..
         } = self;
-        format!(
-            "The machine {name} needs more than {wanted_mib} MiB and has {has_mib} MiB now: use `sietch update -m {wanted_mib}M {name}` again when its programs need less."
-        )
+        match qemu::set_balloon(&self.qmp_socket, wanted) {
+            Ok(has) if has > wanted => eprintln!(
+                "sietch: The machine {name} has {} MiB now, not {wanted_mib} MiB: it keeps what it needs, so use `sietch update -m {wanted_mib}M {name}` again when its programs need less.",
+                has.div_ceil(1 << 20)
+            ),
+            Ok(has) if has < wanted => eprintln!(
+                "sietch: The machine {name} has taken {} MiB so far, and takes the rest of {wanted_mib} MiB as soon as it comes to that.",
+                has >> 20
+            ),
+            Ok(_) => {}
+            Err(reason) => return Err(Failure::BalloonRefused { name, reason }),
+        }
+        Ok(())
     }
 }
