@@ -176,6 +176,7 @@ fn leave_machine(scene: &Scene, qemu: &Process) {
         board: Board::Q35,
         accel: Accel::Tcg,
         memory_mib: 16,
+        has_balloon: false,
         cpus: 1,
         nodes: 1,
         has_iommu: false,
