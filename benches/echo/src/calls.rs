@@ -4,7 +4,8 @@
 //! They are counted, not sampled: a function has begun as often as its first instruction was executed. All calls begin
 //! at the kernel's entry. A program that has found no more frames arms its card, and waits if none has come by then. Who waits for
 //! other files, too, forgets before that by a call what interrupts have come, and so does the library's own thread when it goes to sleep. The thread's own
-//! calls are in two functions. What is left are calls that an echo would have to wait for.
+//! calls are in two functions. What is left are calls that an echo would have to wait for. Looks for frames before a wait are no calls,
+//! and stand beside them: each that finds frames is a wait less.
 
 use bench_pair::counter::Counts;
 use bench_pair::dynamic_server;
@@ -27,10 +28,10 @@ const WAITS: [&str; 3] = [
 /// What forgets a card's interrupts before it is armed. Where no frame comes meanwhile, a wait follows.
 const ARMS: [&str; 1] = ["rt::vfio::interrupt::Interrupt::clear"];
 /// By what the library's thread enters the kernel.
-const THREADS: [&str; 2] = [
-    "sietch::keeper::ask",
-    "sietch::keeper::sleep_until_next_look",
-];
+const THREADS: [&str; 2] = ["sietch::keeper::ask", "sietch::keeper::sleep_until_next_look"];
+
+/// By what a program looks for frames before it waits.
+const LOOKS: [&str; 1] = ["rt::look::look_until"];
 
 /// A way to the network: its name, and the machine.
 type Way = (&'static str, fn() -> Result<(Echo, Names), String>);
@@ -58,6 +59,8 @@ struct Calls {
     waits: u64,
     arms: u64,
     threads: u64,
+    /// No calls.
+    looks: u64,
 }
 
 impl Calls {
@@ -73,6 +76,7 @@ impl Calls {
             waits: of_each(&WAITS),
             arms: of_each(&ARMS),
             threads: of_each(&THREADS),
+            looks: of_each(&LOOKS),
         }
     }
 
@@ -81,7 +85,14 @@ impl Calls {
         let others = self
             .all
             .saturating_sub(self.waits + self.arms + self.threads);
-        let figures = [self.all, self.waits, self.arms, self.threads, others];
+        let figures = [
+            self.all,
+            self.waits,
+            self.arms,
+            self.threads,
+            others,
+            self.looks,
+        ];
         let cells = figures.map(|calls| {
             let per_thousand = calls as f64 * 1000.0 / f64::from(requests);
             format!(" {per_thousand:.2} |")
@@ -108,8 +119,8 @@ fn begun(counts: &Counts, names: &Names, functions: &[&str]) -> u64 {
 /// A table of all ways.
 pub fn count() -> Result<String, String> {
     let mut text = String::from(
-        "| calls for 1000 requests | all | waits | cards armed before them | the library's thread | others |\n\
-        |---|---:|---:|---:|---:|---:|\n",
+        "| calls for 1000 requests | all | waits | cards armed before them | the library's thread | others | looks |\n\
+        |---|---:|---:|---:|---:|---:|---:|\n",
     );
     for (name, boot) in WAYS {
         eprintln!("{name}: system calls");
@@ -141,8 +152,12 @@ mod tests {
             waits: 28,
             arms: 10,
             threads: 10,
+            looks: 100,
         };
         let row = calls.row("an echo", 2000);
-        assert_eq!(row, "| an echo | 25.00 | 14.00 | 5.00 | 5.00 | 1.00 |\n");
+        assert_eq!(
+            row,
+            "| an echo | 25.00 | 14.00 | 5.00 | 5.00 | 1.00 | 50.00 |\n"
+        );
     }
 }

@@ -27,10 +27,15 @@ pub enum Class {
     Program,
     /// Functions that no rule names.
     Other,
+    /// A look for frames by who has nothing else to do ([`LOOKS`]).
+    Look,
 }
 
+/// By what a program with a card of its own looks for frames before it waits, and how these functions' names end.
+const LOOKS: [&str; 2] = ["rt::look::look_until", "::has_received"];
+
 impl Class {
-    /// In the order of the table.
+    /// In the order of the table, which has looks below its total.
     pub const ALL: [Self; 10] = [
         Self::Driver,
         Self::StackIn,
@@ -57,6 +62,7 @@ impl Class {
             Self::Crossing => "kernel crossing",
             Self::Program => "program",
             Self::Other => "other",
+            Self::Look => "looks beside it, with nothing to do",
         }
     }
 
@@ -99,9 +105,12 @@ impl Rules {
     /// The class of an instruction by the names of its functions, innermost first, and the
     /// name that decided.
     pub fn class_of<'a>(&self, functions: &'a [String]) -> (Class, &'a str) {
-        let Some(innermost) = functions.first() else {
+        let (Some(innermost), Some(outermost)) = (functions.first(), functions.last()) else {
             return (Class::Program, "");
         };
+        if LOOKS.iter().any(|end| outermost.ends_with(end)) {
+            return (Class::Look, outermost);
+        }
         let mut named = functions.iter();
         let decided = named.find_map(|name| Some((self.find(name)?, name.as_str())));
         decided.unwrap_or((Class::Other, innermost))
@@ -137,6 +146,19 @@ mod tests {
         let rules = Rules::read("in: a::\nout: b::\n").unwrap();
         let inlined = names(&["core::mem::swap", "b::send", "a::receive"]);
         assert_eq!(rules.class_of(&inlined), (Class::StackOut, "b::send"));
+    }
+
+    #[test]
+    fn all_that_is_done_in_a_look_is_the_looks() {
+        let rules = Rules::read("driver: rt::\n").unwrap();
+        let class_of = |all: &[&str]| rules.class_of(&names(all)).0;
+        let look = ["rt::clock::Clock::now", "rt::look::look_until"];
+        assert_eq!(class_of(&look), Class::Look);
+        assert_eq!(
+            class_of(&["<igb::pair::Pair<R> as hal::FramePort>::has_received"]),
+            Class::Look
+        );
+        assert_eq!(class_of(&["rt::card::Card::arm"]), Class::Driver);
     }
 
     #[test]

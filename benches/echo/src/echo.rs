@@ -24,6 +24,17 @@ pub const WINDOWS: [u32; 2] = [64, 1];
 /// Echoes of a measurement; what the guest does now and then spreads over them.
 pub const ECHOES: u32 = 20_000;
 
+/// What was done: all but looks, which last as long as there is nothing to do.
+pub fn work(functions: &Functions) -> f64 {
+    functions.values().sum::<f64>() - looks(functions)
+}
+
+/// Looks for frames before waits.
+pub fn looks(functions: &Functions) -> f64 {
+    let all = functions.iter().filter(|((its, _), _)| *its == Class::Look);
+    all.map(|(_, count)| count).sum()
+}
+
 /// The counts of one system with one window.
 pub struct Echoes {
     /// Which system.

@@ -63,11 +63,7 @@ fn ways() -> Result<Vec<Way>, String> {
     Ok(ways)
 }
 
-fn total(functions: &Functions) -> f64 {
-    functions.values().sum()
-}
-
-/// Each class, the total, and what that is of the first column's.
+/// Each class, the total, and what that is of the first column's; beneath, what looks took.
 pub fn table(columns: &[(&str, &Functions)]) -> String {
     let names = columns.iter().map(|(name, _)| format!(" {name} |"));
     let mut text = format!(
@@ -83,7 +79,7 @@ pub fn table(columns: &[(&str, &Functions)]) -> String {
         });
         text += &format!("| {} |{}\n", class.name(), sums.collect::<String>());
     }
-    let totals: Vec<f64> = columns.iter().map(|(_, its)| total(its)).collect();
+    let totals: Vec<f64> = columns.iter().map(|(_, its)| echo::work(its)).collect();
     let first = totals.first().copied().unwrap_or_default();
     let all: String = totals
         .iter()
@@ -92,9 +88,12 @@ pub fn table(columns: &[(&str, &Functions)]) -> String {
     let to_first = totals
         .iter()
         .map(|total| format!(" {:.3} |", total / first));
+    let looks = columns.iter().map(|(_, functions)| echo::looks(functions));
+    let looks: String = looks.map(|count| format!(" {count:.0} |")).collect();
     text + &format!(
-        "| **total** |{all}\n| to the first |{}\n",
-        to_first.collect::<String>()
+        "| **total** |{all}\n| to the first |{}\n| {} |{looks}\n",
+        to_first.collect::<String>(),
+        Class::Look.name(),
     )
 }
 
@@ -107,7 +106,10 @@ fn requests() -> Result<String, String> {
         ("`libsietch.so`, a virtual function", beside::OWN_FUNCTION),
     ] {
         let figures = beside::requests(row)?;
-        rows.push((name, figures.iter().map(|(_, its)| total(its)).collect()));
+        rows.push((
+            name,
+            figures.iter().map(|(_, its)| echo::work(its)).collect(),
+        ));
     }
     let mut text = String::from("| instructions per request |");
     for command in COMMANDS {
@@ -146,7 +148,8 @@ fn text([echoes, rings, calls, requests]: [&str; 4]) -> String {
         and Sietch are sockets over virtio-net; then come unmodified programs behind [`libsietch.so`](bypass.md), and\n\
         native calls of [`sietch-io`](libos.md), each on a virtio-net of the program's own and on a virtual function\n\
         (VF) of the 82576. What stands there under *kernel crossing* is the loop around the stack, and calls that wait: `--calls`\n\
-        counts them.\n\n\
+        counts them. A program with a card of its own looks for frames for a while before it waits, under load (\"Looks\" in\n\
+        [bypass.md](bypass.md)): these instructions are the more the slower the client is, and stand below the totals.\n\n\
         - {qemu}\n- Linux: {linux}, `mitigations=off`\n\n{echoes}\n\
         Arrakis has 0.43 for sockets and 0.11 for native calls, in time and to Linux 3.8. What an emulated card\n\
         itself does is not among the guest's instructions, nor what a register costs: under a hypervisor each access\n\
@@ -158,12 +161,13 @@ fn text([echoes, rings, calls, requests]: [&str; 4]) -> String {
         {rings}\
         ## System calls\n\n\
         `cargo run --release -p bench-echo -- --calls` counts these alone. Each way into the kernel is counted at its first\n\
-        instruction. A *wait* begins when all that came was answered and the card is armed, which takes a call itself; *the\n\
+        instruction. A *wait* begins when all that came was answered and the card is armed; before it, under load, is a *look*\n\
+        at the card's memory, which is no call and often a wait less (`user/rt/src/arm_poll.rs`); *the\n\
         library's thread* looks once in 16 ms whether frames lie unseen (`user/preload/src/keeper.rs`); *others* would be\n\
         made while there is something to do.\n\n\
         {calls}\n\
         ## Redis\n\n\
-        `redis-benchmark -c 50` on the host, instructions of Redis included:\n\n{requests}",
+        `redis-benchmark -c 50` on the host, instructions of Redis included, and looks not:\n\n{requests}",
         date = page::date(),
         qemu = page::qemu(),
         linux = page::linux(Kernel::Cloud),
@@ -181,5 +185,17 @@ mod tests {
         let text = table(&[("Linux", &linux), ("ours", &ours)]);
         assert!(text.contains("| network stack, in | 200 | 50 |"), "{text}");
         assert!(text.contains("| to the first | 1.000 | 0.250 |"), "{text}");
+    }
+
+    #[test]
+    fn looks_stand_beneath_the_total() {
+        let work = ((Class::StackIn, "a".to_string()), 50.0);
+        let functions = Functions::from([work, ((Class::Look, "b".to_string()), 7.0)]);
+        let text = table(&[("ours", &functions)]);
+        assert!(text.contains("| **total** | 50 |"), "{text}");
+        assert!(
+            text.ends_with("| looks beside it, with nothing to do | 7 |\n"),
+            "{text}"
+        );
     }
 }

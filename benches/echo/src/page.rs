@@ -39,7 +39,7 @@ pub fn beside<'a, const N: usize>(
     for class in Class::ALL {
         text += &row::<N>(class.name(), &of, |its| its == class);
     }
-    text + &row::<N>("**total**", &of, |_| true)
+    text + &row::<N>("**total**", &of, |its| its != Class::Look)
 }
 
 fn row<'a, const N: usize>(

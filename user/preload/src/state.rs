@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
 use posix::{Errno, Host, Link, Open, Result, Transport, UnconnectedSocket};
-use rt::{AnyIo, Clock};
+use rt::{AnyIo, Clock, Wanting};
 use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 
 use crate::numbers::{self, Whose};
@@ -177,13 +177,21 @@ pub fn lock() -> MutexGuard<'static, State> {
 /// That of a place below [`PLACES`].
 #[inline]
 pub fn lock_at(place: u8) -> MutexGuard<'static, State> {
+    try_lock_at(place).unwrap_or_else(|| wait_for_lock_at(place))
+}
+
+/// Whoever has it, and only looks for frames, is asked to let go.
+#[cold]
+fn wait_for_lock_at(place: u8) -> MutexGuard<'static, State> {
     let at = usize::from(place);
+    let _wanting = Wanting::begin();
     let state = STATES[at].lock().unwrap_or_else(PoisonError::into_inner);
     LOCKED_BY[at].store(current_thread(), Relaxed);
     state
 }
 
 /// The same, unless somebody has it.
+#[inline]
 pub fn try_lock_at(place: u8) -> Option<MutexGuard<'static, State>> {
     let at = usize::from(place);
     let state = STATES[at].try_lock().ok()?;

@@ -1,7 +1,7 @@
 //! A card that a driver in the program moves frames with; the kernel is not asked.
 //!
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
-//! arms the card, after a moment's look where that is likely to find frames ([`ArmPoll`]), and waits for its interrupt.
+//! arms the card, after a look for as long as that is likely to find frames ([`ArmPoll`]), and waits for its interrupt.
 
 use std::sync::Arc;
 
@@ -13,6 +13,7 @@ use crate::arm_poll::ArmPoll;
 use crate::exchange::{Count, Counts};
 use crate::exit_cost;
 use crate::frame_io::FrameIo;
+use crate::look::look_until;
 use crate::monotonic_nanos;
 use crate::port_mirror::PortMirror;
 
@@ -79,23 +80,21 @@ impl Card {
     }
 
     #[cold]
-    fn disarm(&mut self, now: Instant) {
+    fn disarm(&mut self) {
         self.is_armed = false;
-        self.arm_poll.note_look(now);
+        self.arm_poll.end(now(), self.port.has_received());
         self.port.disarm();
     }
 
-    /// Looks for frames for a moment; true if there are any.
-    fn finds_frames(&mut self, begin: Instant) -> bool {
-        let Some(end) = self.arm_poll.begin(begin) else {
+    /// A rest begins, with a look for frames if that is likely to pay; true if there are any.
+    fn finds_frames(&mut self) -> bool {
+        let Some(end) = self.arm_poll.begin(now()) else {
             return false;
         };
-        let mut has_found = self.port.has_received();
-        while !has_found && now() < end {
-            std::hint::spin_loop();
-            has_found = self.port.has_received();
+        let has_found = look_until(self.port.as_mut(), end);
+        if has_found {
+            self.arm_poll.end(now(), true);
         }
-        self.arm_poll.end(has_found);
         has_found
     }
 
@@ -135,7 +134,7 @@ impl FrameIo for Card {
     #[inline]
     fn begin(&mut self, now: Instant) {
         if self.is_armed {
-            self.disarm(now);
+            self.disarm();
         }
         if now.since(self.watched) >= WATCH {
             self.watch(now);
@@ -186,13 +185,11 @@ impl FrameIo for Card {
     }
 
     fn arm(&mut self) -> bool {
-        if self.finds_frames(now()) {
+        if self.finds_frames() {
             return true;
         }
         self.is_armed = true;
-        let has_frames = self.port.arm();
-        self.arm_poll.note_armed(now());
-        has_frames
+        self.port.arm()
     }
 }
 
