@@ -28,7 +28,7 @@ const WAITS: [&str; 3] = [
 /// What forgets a card's interrupts before it is armed. Where no frame comes meanwhile, a wait follows.
 const ARMS: [&str; 1] = ["rt::vfio::interrupt::Interrupt::clear"];
 /// By what the library's thread enters the kernel.
-const THREADS: [&str; 2] = ["sietch::keeper::ask", "sietch::keeper::sleep_until_next_look"];
+const THREADS: [&str; 2] = ["sietch::keeper::ask", "sietch::keeper::sleep_until_look"];
 
 /// By what a program looks for frames before it waits.
 const LOOKS: [&str; 1] = ["rt::look::look_until"];

@@ -163,7 +163,7 @@ fn text([echoes, rings, calls, requests]: [&str; 4]) -> String {
         `cargo run --release -p bench-echo -- --calls` counts these alone. Each way into the kernel is counted at its first\n\
         instruction. A *wait* begins when all that came was answered and the card is armed; before it, under load, is a *look*\n\
         at the card's memory, which is no call and often a wait less (`user/rt/src/arm_poll.rs`); *the\n\
-        library's thread* looks once in 16 ms whether frames lie unseen (`user/preload/src/keeper.rs`); *others* would be\n\
+        library's thread* looks once in 16 ms, or 64 under load, whether frames lie unseen (`user/preload/src/keeper.rs`); *others* would be\n\
         made while there is something to do.\n\n\
         {calls}\n\
         ## Redis\n\n\

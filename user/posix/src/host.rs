@@ -151,7 +151,7 @@ impl<L: Link> Host<L> {
     pub fn wait_deadline(&mut self, now: Instant) -> Option<Instant> {
         let due = self.next_deadline(now)?;
         let is_at_look = due > now && due.as_nanos().is_multiple_of(LOOK_NANOS);
-        (!is_at_look || !self.is_watched()).then_some(due)
+        (!is_at_look || !self.is_watched_at(due)).then_some(due)
     }
 
     /// Who waits for the link's descriptor hears of the next frame; true if frames are there already.

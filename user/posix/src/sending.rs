@@ -17,7 +17,8 @@ use rt::FrameIo;
 
 use crate::host::{Host, Link};
 
-/// Who looks from time to time does so at whole multiples of this. It is how long what was left lying may lie.
+/// Who looks from time to time does so at whole multiples of this. It is how long what was left lying may lie, where
+/// the program has not been in the library all the time.
 pub const LOOK_NANOS: u64 = 16_000_000;
 
 /// So often what lies there is left lying for what comes.
@@ -34,6 +35,8 @@ pub(crate) struct Sending {
     /// Turns through which it has.
     turns: u8,
     is_watched: bool,
+    /// When whoever looks from time to time does it again, at the latest.
+    next_look: Instant,
     /// With so many frames in flight they leave at once.
     frames_max: u32,
 }
@@ -46,6 +49,7 @@ impl Sending {
             lies: false,
             turns: 0,
             is_watched: false,
+            next_look: Instant::START,
             frames_max: ring_entries / 4,
         }
     }
@@ -127,8 +131,14 @@ impl<L: Link> Host<L> {
         }
     }
 
-    pub(crate) fn is_watched(&self) -> bool {
-        self.sending.is_watched
+    /// Whoever does looks again then.
+    pub fn watch_again_at(&mut self, next_look: Instant) {
+        self.sending.next_look = next_look;
+    }
+
+    /// Whether somebody looks then.
+    pub(crate) fn is_watched_at(&self, time: Instant) -> bool {
+        self.sending.is_watched && self.sending.next_look <= time
     }
 
     /// The program has sent something.

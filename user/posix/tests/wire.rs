@@ -319,6 +319,15 @@ fn who_waits_leaves_to_who_looks_what_falls_due_at_a_look() {
     wire.server().watch(true);
     assert_eq!(wire.server().wait_deadline(now), None);
     assert_eq!(wire.server().wait_deadline(due), Some(due), "it is late");
+    wire.server().watch_again_at(due);
+    assert_eq!(wire.server().wait_deadline(now), None);
+    let later = Instant::from_nanos(due.as_nanos() + LOOK_NANOS);
+    wire.server().watch_again_at(later);
+    assert_eq!(
+        wire.server().wait_deadline(now),
+        Some(due),
+        "looks are rare"
+    );
 }
 
 /// A question comes to the server, which has not looked yet.

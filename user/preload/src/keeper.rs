@@ -11,6 +11,8 @@
 //! A program that waits for frames itself is woken by the same one. Then the keeper stays out of its way: it looks
 //! a period later, and sleeps again at once if the program waits again by then and had little to do meanwhile: few turns, and
 //! few sends, for a program may answer many questions of one connection in a turn, and each of these answers would leave alone.
+//! Where it finds the program in the library it does not wait for the lock either: what lies there is let go by who has it, and the look is
+//! a period later. While the program does much, looks are rarer ([`LookPace`]).
 
 use std::ffi::c_int;
 use std::mem;
@@ -19,7 +21,7 @@ use std::thread;
 
 use base::Instant;
 use libc::pollfd;
-use posix::{Host, LOOK_NANOS};
+use posix::{Host, LOOK_NANOS, LookPace, Result, look_after};
 
 use crate::patience::{Polling, poll_files, readable};
 use crate::seen;
@@ -70,7 +72,7 @@ fn keep(place: u8, descriptor: c_int, revocation: c_int, bell: c_int) {
         // Whatever else ends the wait, it is time to look.
         let [frames, others @ ..] = files.map(|file| file.revents != 0);
         if frames && !others.contains(&true) && is_attended(place) {
-            sleep_until_next_look();
+            sleep_until_look(look_after(state::now(), 1));
         }
         if !look_until_quiet(place, revocation, steps) {
             break;
@@ -130,13 +132,13 @@ fn rest(place: u8) -> Option<Rest> {
 
 /// Looks, beginning at once; there were so many steps when somebody looked last. False without a link.
 fn look_until_quiet(place: u8, revocation: c_int, mut steps: u64) -> bool {
-    let mut quiet = 0;
+    let (mut quiet, mut pace) = (0, LookPace::default());
     loop {
-        let Ok(mut held) = Held::at(place) else {
+        let Ok(mut held) = meet(place) else {
             return false;
         };
         let (host, bells) = held.parts();
-        if is_revoked(revocation) {
+        if pace.begin_look() && is_revoked(revocation) {
             host.lose_link();
         }
         host.watch(true);
@@ -161,6 +163,9 @@ fn look_until_quiet(place: u8, revocation: c_int, mut steps: u64) -> bool {
         };
         show(place, host);
         steps = host.steps();
+        pace.note(steps_since);
+        let next_look = pace.next_look(now);
+        host.watch_again_at(next_look);
         if !host.is_up() {
             return false;
         }
@@ -168,8 +173,19 @@ fn look_until_quiet(place: u8, revocation: c_int, mut steps: u64) -> bool {
         if quiet >= QUIET_LOOKS {
             return true;
         }
-        sleep_until_next_look();
+        sleep_until_look(next_look);
     }
+}
+
+/// Waits for the host; if the program has it, for a period first, as what lies there leaves without us.
+///
+/// Errors: those of [`Held::at`].
+fn meet(place: u8) -> Result<Held> {
+    if let Some(held) = Held::at_or_ask(place)? {
+        return Ok(held);
+    }
+    sleep_until_look(look_after(state::now(), 1));
+    Held::at(place)
 }
 
 fn show(place: u8, host: &mut Host<Port>) {
@@ -183,9 +199,9 @@ fn show(place: u8, host: &mut Host<Port>) {
 
 /// Not inlined, for the same reason as [`ask`].
 #[inline(never)]
-fn sleep_until_next_look() {
+fn sleep_until_look(at: Instant) {
     const NANOS_PER_SEC: u64 = 1_000_000_000;
-    let at = (state::now().as_nanos() / LOOK_NANOS + 1) * LOOK_NANOS;
+    let at = at.as_nanos();
     let at = libc::timespec {
         tv_sec: (at / NANOS_PER_SEC) as _,
         tv_nsec: (at % NANOS_PER_SEC) as _,

@@ -14,7 +14,7 @@ use std::io;
 use std::net::SocketAddrV4;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use base::Instant;
@@ -151,6 +151,9 @@ static STATES: [Mutex<State>; PLACES] = [const { Mutex::new(State::new()) }; PLA
 /// The thread that has locked each last, which may have it still. It is written with the lock.
 static LOCKED_BY: [AtomicUsize; PLACES] = [const { AtomicUsize::new(0) }; PLACES];
 
+/// Of hosts whose keeper has found them locked: who has locked it lets go what lies there, in the keeper's stead.
+static KEEPER_ASKS: [AtomicBool; PLACES] = [const { AtomicBool::new(false) }; PLACES];
+
 thread_local! {
     static MARK: u8 = const { 0 };
 }
@@ -227,6 +230,17 @@ impl Held {
     #[inline]
     pub fn at(place: u8) -> Result<Self> {
         Self::with(lock_at(place), place)
+    }
+
+    /// The host of a place for its keeper. `None` if somebody has locked it, who lets go then what lies there.
+    ///
+    /// Errors: those of [`wait`](Self::wait).
+    pub fn at_or_ask(place: u8) -> Result<Option<Self>> {
+        let Some(state) = try_lock_at(place) else {
+            KEEPER_ASKS[usize::from(place)].store(true, Relaxed);
+            return Ok(None);
+        };
+        Self::with(state, place).map(Some)
     }
 
     #[inline]
@@ -308,6 +322,14 @@ impl Held {
         self.parts().0
     }
 
+    #[cold]
+    fn flush_for_keeper(&mut self) {
+        KEEPER_ASKS[usize::from(self.1)].store(false, Relaxed);
+        if let Some(host) = self.0.host() {
+            host.flush();
+        }
+    }
+
     /// The host, and the bells of who waits.
     #[inline]
     pub fn parts(&mut self) -> (&mut Host<Port>, &mut Bells) {
@@ -322,6 +344,9 @@ impl Held {
 impl Drop for Held {
     #[inline]
     fn drop(&mut self) {
+        if KEEPER_ASKS[usize::from(self.1)].load(Relaxed) {
+            self.flush_for_keeper();
+        }
         self.0.tell_news();
     }
 }
