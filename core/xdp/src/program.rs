@@ -102,8 +102,9 @@ impl<M: SharedMemory> ProgramConsumer<M> {
         }
     }
 
+    /// Whether there is one to take.
     #[inline]
-    fn has_one(&mut self) -> bool {
+    pub fn has_one(&mut self) -> bool {
         if self.waiting == 0 {
             self.waiting = self.end.given(&self.ring);
         }

@@ -6,7 +6,8 @@
 //! as many as it sent the last time, and from there on each flush waits for twice as many; what it sends until frames come
 //! again counts together. Where fewer sockets are ready
 //! than before, the rest is about to be: while some are, what lies there waits for their answers, for [`TURNS_MAX`]
-//! questions for what is ready. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
+//! questions for what is ready. And where many were answered and frames have come meanwhile, all wait for the answers to these, for as many
+//! questions. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
 //! datagram while more wait comes back for them, so its answer may lie as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
 //!
@@ -23,6 +24,8 @@ pub const LOOK_NANOS: u64 = 16_000_000;
 
 /// So often what lies there is left lying for what comes.
 const TURNS_MAX: u8 = 3;
+/// So many answers are of a program that has many peers, and is back at once.
+const MANY_ANSWERS: usize = 8;
 
 /// See the module.
 pub(crate) struct Sending {
@@ -34,6 +37,8 @@ pub(crate) struct Sending {
     lies: bool,
     /// Turns through which it has.
     turns: u8,
+    /// The last answer of this turn has waited for frames that had come.
+    has_waited: bool,
     is_watched: bool,
     /// When whoever looks from time to time does it again, at the latest.
     next_look: Instant,
@@ -48,6 +53,7 @@ impl Sending {
             sent: None,
             lies: false,
             turns: 0,
+            has_waited: false,
             is_watched: false,
             next_look: Instant::START,
             frames_max: ring_entries / 4,
@@ -70,6 +76,7 @@ impl Sending {
     fn goes_on(&mut self) -> bool {
         let goes_on = self.lies && self.turns < TURNS_MAX;
         self.turns += u8::from(goes_on);
+        self.has_waited = false;
         goes_on
     }
 
@@ -79,13 +86,19 @@ impl Sending {
         self.turns = 0;
     }
 
-    /// Whether what is sent now may be left lying.
+    /// Whether what is sent now may be left lying; the last of many may if frames have come meanwhile.
     #[inline]
-    fn may_lie(&mut self) -> bool {
+    fn may_lie(&mut self, has_received: impl FnOnce() -> bool) -> bool {
         self.deferrable = self.deferrable.saturating_sub(1);
         if let Some(sent) = &mut self.sent {
             *sent += 1;
             if self.deferrable == 0 {
+                let may_wait = *sent >= MANY_ANSWERS && self.turns < TURNS_MAX && !self.has_waited;
+                self.has_waited = may_wait && self.is_watched && has_received();
+                if self.has_waited {
+                    self.lies = true;
+                    return true;
+                }
                 self.deferrable = *sent;
                 return false;
             }
@@ -145,7 +158,10 @@ impl<L: Link> Host<L> {
     #[inline]
     pub(crate) fn after_sending(&mut self) {
         self.sends += 1;
-        if !self.sending.may_lie() || self.is_crowded() {
+        let Self {
+            sending, station, ..
+        } = self;
+        if !sending.may_lie(|| station.io().has_received()) || self.is_crowded() {
             self.flush();
         } else {
             self.parts().0.autocork();

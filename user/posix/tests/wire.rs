@@ -381,6 +381,36 @@ fn answers_wait_for_those_to_questions_that_come_for_some_turns() {
     }
 }
 
+#[test]
+fn the_last_of_many_answers_waits_for_those_to_frames_that_have_come_meanwhile() {
+    let answer = |wire: &mut Wire| send(wire.server(), SERVED, b"answer").map(drop).unwrap();
+    let last_of = |answers: usize, questions: usize| {
+        let mut wire = attended();
+        let before = wire.sides[0].kicks();
+        wire.server().expect_answers(answers);
+        (1..answers).for_each(|_| answer(&mut wire));
+        (0..questions).for_each(|_| question(&mut wire));
+        assert_eq!(wire.sides[0].kicks(), before);
+        answer(&mut wire);
+        (wire.sides[0].kicks() - before, wire)
+    };
+    assert_eq!(last_of(8, 0).0, 1, "nothing has come");
+    assert_eq!(last_of(7, 1).0, 1, "a few");
+    let (kicks, mut wire) = last_of(8, 1);
+    assert_eq!(kicks, 0);
+    ask_what_is_ready(&mut wire);
+    let before = wire.sides[0].kicks();
+    receive(wire.server(), SERVED, 100).unwrap();
+    answer(&mut wire);
+    assert_eq!(wire.sides[0].kicks(), before + 1, "no more came");
+
+    // Who does not ask again is not waited for.
+    let (_, mut wire) = last_of(8, 1);
+    let before = wire.sides[0].kicks();
+    answer(&mut wire);
+    assert_eq!(wire.sides[0].kicks(), before + 1);
+}
+
 /// memcached does so: it answers twenty questions, each by a call of its own, and asks what is ready before the next twenty.
 #[test]
 fn answers_to_questions_that_came_at_once_leave_together_over_several_turns() {

@@ -154,6 +154,11 @@ impl FrameIo for Card {
         }
     }
 
+    #[inline]
+    fn has_received(&mut self) -> bool {
+        self.port.has_received()
+    }
+
     /// The driver has given buffers already.
     #[inline]
     fn end(&mut self) {}

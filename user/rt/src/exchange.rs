@@ -129,6 +129,12 @@ impl<M: SharedMemory> Exchange<M> {
         None
     }
 
+    /// Whether there is one to take.
+    #[inline]
+    pub fn has_received(&mut self) -> bool {
+        self.rx.has_one()
+    }
+
     /// The buffer that was posted for a frame, with the frame in it.
     #[inline]
     fn buffer_of(&mut self, frame: Descriptor) -> Option<Mbuf> {

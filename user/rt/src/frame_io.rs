@@ -32,6 +32,9 @@ pub trait FrameIo {
     /// Puts received frames at the end of `frames`, at most `most`.
     fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>);
 
+    /// Whether there are any: a look at memory.
+    fn has_received(&mut self) -> bool;
+
     /// Gives buffers for the next ones.
     fn end(&mut self);
 
@@ -86,6 +89,11 @@ impl<M: SharedMemory> FrameIo for Exchange<M> {
             chain: Chain::from(frame),
             ..RxFrame::default()
         }));
+    }
+
+    #[inline]
+    fn has_received(&mut self) -> bool {
+        Self::has_received(self)
     }
 
     /// Also after a turn without a frame: there are none while no chunk is there, and one may have come home.
@@ -182,6 +190,11 @@ impl FrameIo for AnyIo {
     #[inline]
     fn receive(&mut self, most: usize, frames: &mut Vec<RxFrame>) {
         of_either!(self, io => io.receive(most, frames));
+    }
+
+    #[inline]
+    fn has_received(&mut self) -> bool {
+        of_either!(self, io => io.has_received())
     }
 
     #[inline]
