@@ -63,6 +63,8 @@ impl BufferQueue {
             return Err(BalloonBroken);
         }
         self.buffer = Buffer::WithDevice(buffer);
+        // The queue is empty but for this: its interrupt also comes to who does not look before resting.
+        _ = self.queue.arm();
         if self.queue.publish() {
             self.doorbell.ring();
         }

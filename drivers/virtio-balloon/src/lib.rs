@@ -19,7 +19,7 @@
 //!   agreed upon: this is right with and without `MUST_TELL_HOST`.
 //! - One list is with the device at a time, and its memory is not touched meanwhile; the device is reset before memory
 //!   is dropped.
-//! - A queue with something in it is armed whenever somebody has looked and found nothing.
+//! - A queue with something in it is armed, whether somebody has looked since or not.
 //!
 //! Not here: which frames, and whose they are (the kernel); hints about free pages and their reporting, with which a host
 //! takes pages that nobody asked it to take: see `docs/devices.md`.

@@ -98,6 +98,19 @@ fn a_buffer_is_done_when_the_device_has_used_it_and_not_before() {
 }
 
 #[test]
+fn the_device_interrupts_for_each_buffer_also_if_nobody_has_looked_since_it_was_sent() {
+    let bench = Bench::new(0);
+    let (mut queue, mut device) = bench.queue(8);
+    for _ in 0..3 {
+        assert_eq!(queue.send([[1]].into_iter()), Ok(()));
+        let (head, _) = bench.next(&mut device);
+        assert!(device.complete(head.into(), 0));
+        assert_eq!(queue.is_done(), Ok(true));
+    }
+    queue.retire();
+}
+
+#[test]
 fn nothing_and_more_than_a_buffer_takes_are_not_sent() {
     let bench = Bench::new(0);
     let (mut queue, mut device) = bench.queue(8);

@@ -62,11 +62,15 @@ impl GuestMemory {
 ///
 /// Each look is a connection of its own, as QEMU serves one at a time, and others have questions meanwhile.
 pub fn set_balloon(socket: &Path, bytes: u64) -> io::Result<u64> {
+    settle(socket, bytes, REST)
+}
+
+fn settle(socket: &Path, bytes: u64, rest: Duration) -> io::Result<u64> {
     Qmp::connect(socket)?.execute("balloon", json!({"value": bytes}))?;
     let deadline = Instant::now() + SETTLE_PATIENCE;
     let look = || Qmp::connect(socket)?.balloon();
     let (mut has, mut since) = (look()?, Instant::now());
-    while has != bytes && since.elapsed() < REST && Instant::now() < deadline {
+    while has != bytes && since.elapsed() < rest && Instant::now() < deadline {
         thread::sleep(POLL);
         let now = look()?;
         if now != has {
@@ -180,7 +184,7 @@ mod tests {
     #[test]
     fn a_machine_is_waited_for_by_looks_between_which_others_can_ask() {
         let (socket, serving) = serve("set", 5, vec![30, 20, 20, 10], Value::Null);
-        assert_eq!(set_balloon(&socket, 10).expect("answers"), 10);
+        assert_eq!(settle(&socket, 10, SETTLE_PATIENCE).expect("answers"), 10);
         let asked = serving.join().expect("a server");
         assert_eq!(asked[..2], ["qmp_capabilities null", "balloon 10"]);
         for look in asked[2..].chunks(2) {

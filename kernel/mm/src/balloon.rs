@@ -9,7 +9,8 @@
 //! once.
 //!
 //! [`reclaim`](crate::reclaim) takes frames back before it ends a program ([`take_back`]). Who asks waits for the thread,
-//! which needs neither memory nor locks that others hold, and for the device, for which there is a deadline.
+//! which needs no memory to give frames back, and no lock that somebody has who may ask caches to shrink; and for the
+//! device, for which there is a deadline.
 //!
 //! Invariants: a frame is in [`Frames`] from before the device hears of it until the device has used the list that takes
 //! it back. If the device breaks, the frames stay there: nobody knows whether the host has them.

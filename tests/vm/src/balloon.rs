@@ -90,6 +90,8 @@ fn gives_and_takes(setup: &Setup) -> Result<(), String> {
     let (limit, used) = told.get().unwrap_or_default();
     is("the limit", limit, left..=left)?;
     is("the use", used, 1..=left - 1)?;
+    // It is asked again, and answers again.
+    wait_until(|| Ok(stats(name)?.is_some()))?;
     // A program needs more than is left, and gets it.
     let dd = "busybox dd if=/dev/zero of=/dev/null bs=150M count=1 iflag=fullblock";
     let line: Vec<&str> = ["exec", name].into_iter().chain(dd.split(' ')).collect();

@@ -81,10 +81,11 @@ pub fn retry_fault(
     Err(why)
 }
 
-/// Does what may fail for want of memory; if so, once more after the caches have shrunk.
+/// Does what may fail for want of memory; if so, once more after the caches have shrunk, or the host has given frames
+/// back. May block.
 pub fn with_shrunken_caches<T>(mut work: impl FnMut() -> Result<T>) -> Result<T> {
     match work() {
-        Err(Error::OutOfMemory) if shrink() => work(),
+        Err(Error::OutOfMemory) if shrink() || balloon::take_back() => work(),
         other => other,
     }
 }
@@ -121,6 +122,9 @@ fn relieve() -> bool {
 #[cold]
 pub fn replenish() -> bool {
     shrink();
+    if mach::mem::is_short() {
+        balloon::take_back();
+    }
     if mach::mem::is_short() && asks(|programs| programs.is_one_hogging) {
         relieve();
     }
