@@ -49,8 +49,8 @@ pub use device::register;
 
 /// Tables at most.
 const TABLES_MAX: usize = 64;
-/// How long a listing waits for the programs' answers, for all of them together.
-const PATIENCE: Duration = Duration::from_millis(100);
+/// How long a listing waits for the programs' answers, for all of them together: a loaded one looks after 80 ms.
+const PATIENCE: Duration = Duration::from_millis(250);
 /// A program is asked no more often than this.
 const APART: Duration = Duration::from_millis(10);
 
