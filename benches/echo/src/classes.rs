@@ -82,6 +82,14 @@ impl Class {
     }
 }
 
+/// The name of the look that an instruction of a program belongs to. What a kernel looks for before it halts is its work,
+/// on each system.
+pub fn look_of(functions: &[String]) -> Option<&str> {
+    let outermost = functions.last()?.as_str();
+    let is_look = LOOKS.iter().any(|end| outermost.ends_with(end));
+    is_look.then_some(outermost)
+}
+
 /// Which class a function belongs to.
 pub struct Rules(Vec<(&'static str, Class)>);
 
@@ -105,12 +113,9 @@ impl Rules {
     /// The class of an instruction by the names of its functions, innermost first, and the
     /// name that decided.
     pub fn class_of<'a>(&self, functions: &'a [String]) -> (Class, &'a str) {
-        let (Some(innermost), Some(outermost)) = (functions.first(), functions.last()) else {
+        let Some(innermost) = functions.first() else {
             return (Class::Program, "");
         };
-        if LOOKS.iter().any(|end| outermost.ends_with(end)) {
-            return (Class::Look, outermost);
-        }
         let mut named = functions.iter();
         let decided = named.find_map(|name| Some((self.find(name)?, name.as_str())));
         decided.unwrap_or((Class::Other, innermost))
@@ -150,15 +155,12 @@ mod tests {
 
     #[test]
     fn all_that_is_done_in_a_look_is_the_looks() {
-        let rules = Rules::read("driver: rt::\n").unwrap();
-        let class_of = |all: &[&str]| rules.class_of(&names(all)).0;
-        let look = ["rt::clock::Clock::now", "rt::look::look_until"];
-        assert_eq!(class_of(&look), Class::Look);
-        assert_eq!(
-            class_of(&["<igb::pair::Pair<R> as hal::FramePort>::has_received"]),
-            Class::Look
-        );
-        assert_eq!(class_of(&["rt::card::Card::arm"]), Class::Driver);
+        let look = names(&["rt::clock::Clock::now", "rt::look::look_until"]);
+        assert_eq!(look_of(&look), Some("rt::look::look_until"));
+        let port = names(&["<igb::pair::Pair<R> as hal::FramePort>::has_received"]);
+        assert_eq!(look_of(&port), Some(port[0].as_str()));
+        assert_eq!(look_of(&names(&["rt::card::Card::arm"])), None);
+        assert_eq!(look_of(&[]), None);
     }
 
     #[test]

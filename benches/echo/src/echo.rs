@@ -7,9 +7,9 @@ use std::time::Duration;
 use bench_pair::echo::{DATAGRAM_BYTES, Echo};
 use bench_pair::{Guest, System, server};
 
-use crate::classes::{Class, Rules};
+use crate::classes::{Class, Rules, look_of};
 use bench_pair::counter::{self, Counts};
-use bench_pair::names::{self, Names};
+use bench_pair::names::{self, KERNEL, Names};
 
 /// Instructions per event by class and the function that decided it.
 pub type Functions = HashMap<(Class, String), f64>;
@@ -48,7 +48,7 @@ pub struct Echoes {
 impl Echoes {
     /// Instructions per echo.
     pub fn total(&self) -> f64 {
-        self.functions.values().sum()
+        work(&self.functions)
     }
 }
 
@@ -93,7 +93,8 @@ pub fn by_function(counts: &Counts, names: &Names, rules: &Rules, events: u32) -
     let mut functions = Functions::new();
     for (address, count) in counts.iter().filter(|&(_, count)| count > 0) {
         let names = names.at(address);
-        let (class, name) = rules.class_of(&names);
+        let look = (address < KERNEL).then(|| look_of(&names)).flatten();
+        let (class, name) = look.map_or_else(|| rules.class_of(&names), |name| (Class::Look, name));
         *functions.entry((class, name.to_string())).or_default() +=
             count as f64 / f64::from(events);
     }

@@ -3,7 +3,7 @@
 use bench_pair::System;
 
 use crate::classes::Class;
-use crate::echo::{Echoes, Functions};
+use crate::echo::{self, Echoes, Functions};
 
 /// Functions with less than this many instructions per echo are left out.
 const LEAST: f64 = 3.0;
@@ -16,7 +16,7 @@ pub fn list(counts: &[Echoes]) -> String {
 /// Lists of requests to Redis as text.
 pub fn of_requests(requests: &[(&str, Functions)]) -> String {
     let list = |(command, functions): &(&str, Functions)| {
-        let total: f64 = functions.values().sum();
+        let total = echo::work(functions);
         of_one(&format!("Redis, {command} {total:.0}"), functions)
     };
     requests.iter().map(list).collect()

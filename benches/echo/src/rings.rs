@@ -107,7 +107,7 @@ fn lists(ways: &Ways) -> String {
     let mut text = String::new();
     for (name, figures) in NAMES.iter().zip(ways) {
         for (window, functions) in WINDOWS.iter().zip(figures) {
-            let total: f64 = functions.values().sum();
+            let total = echo::work(functions);
             let head = format!("{name}, window {window} {total:.0}");
             text += &functions::of_one(&head, functions);
         }

@@ -76,7 +76,7 @@ fn lists(ways: &[Vec<Figure>]) -> String {
     let mut text = String::new();
     for ((name, ..), figures) in WAYS.iter().zip(ways) {
         for (window, figure) in WINDOWS.iter().zip(figures) {
-            let total: f64 = figure.functions.values().sum();
+            let total = echo::work(&figure.functions);
             let head = format!("{name} by io_uring, window {window} {total:.0}");
             text += &functions::of_one(&head, &figure.functions);
         }

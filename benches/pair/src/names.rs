@@ -8,7 +8,7 @@ use crate::Guest;
 use qemu::Symbols;
 
 /// Where the kernel's half of the addresses begins, in both systems.
-const KERNEL: u64 = 1 << 63;
+pub const KERNEL: u64 = 1 << 63;
 /// At which port a Linux guest offers its symbols.
 pub const PORT: u16 = 9;
 
