@@ -206,6 +206,7 @@ impl Interrupts {
     }
 }
 
+/// One kind's drivers are on the stack at a time: so none of these is inlined.
 fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
     match transport.kind() {
         Kind::Net => start_net(transport, place.memory, interrupts),
@@ -218,6 +219,7 @@ fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
 }
 
 /// One pair for each CPU that has an interrupt of its own for it.
+#[inline(never)]
 fn start_net(transport: Transport, memory: DmaMemory, interrupts: Interrupts) {
     let pool = net::packet_pool();
     match virtio_net::open(transport, &memory, pool, interrupts.count()) {
@@ -231,6 +233,7 @@ fn start_net(transport: Transport, memory: DmaMemory, interrupts: Interrupts) {
 }
 
 /// One queue for each CPU that has an interrupt of its own for it.
+#[inline(never)]
 fn start_disk(transport: Transport, place: Place, interrupts: Interrupts) {
     let queues = interrupts.count();
     let told = match interrupts {
@@ -254,6 +257,7 @@ fn disk_changed(_entry: usize) {
     kernel_block::note_change();
 }
 
+#[inline(never)]
 fn start_volume(transport: Transport, place: Place) {
     match Virtio9p::new(transport, place.memory, place.vector) {
         Ok(channel) => fs_9p::attach(Box::new(channel)),
@@ -261,6 +265,7 @@ fn start_volume(transport: Transport, place: Place) {
     }
 }
 
+#[inline(never)]
 fn start_console(transport: Transport, place: Place) {
     match VirtioConsole::new(transport, place.memory, place.vector) {
         Ok(device) => tty::console::attach(Box::new(device)),
@@ -269,6 +274,7 @@ fn start_console(transport: Transport, place: Place) {
 }
 
 /// An entry for what the device has used, and one for what the host asks for.
+#[inline(never)]
 fn start_balloon(transport: Transport, place: Place, interrupts: Interrupts) {
     let told = match interrupts {
         Interrupts::Line(_) => virtio_balloon::Interrupts::Line,
