@@ -63,7 +63,13 @@ fn write_file(file: &YamlOwned) -> Result<WriteFile, String> {
     if !path.starts_with('/') {
         return Err(format!("{path:?} is no absolute path"));
     }
-    let content = yaml::text(file, "content").unwrap_or_default();
+    let content = match yaml::field(file, "content") {
+        None => None,
+        Some(YamlOwned::Value(_)) => yaml::text(file, "content"),
+        // As `!!binary` makes it.
+        Some(_) => return Err(format!("{path}: its content is no plain text")),
+    };
+    let content = content.unwrap_or_default();
     let encoding = yaml::text(file, "encoding").unwrap_or_default();
     Ok(WriteFile {
         content: decoded(content, &encoding).map_err(|why| format!("{path}: {why}"))?,

@@ -144,6 +144,7 @@ write_files:
 - {path: /etc/a, content: aGkK, encoding: b64, permissions: '0600', owner: 'root:root'}
 - {path: relative, content: x}
 - {path: /etc/b, content: x, encoding: gz}
+- {path: /etc/c, content: !!binary aGkK}
 ";
     let settings = Settings::of(&Seed {
         user_data: user_data.into(),
@@ -154,7 +155,7 @@ write_files:
     };
     assert_eq!((file.content.as_slice(), file.mode), (&b"hi\n"[..], 0o600));
     assert_eq!(settings.host_name, None);
-    assert_eq!(settings.notes.len(), 4, "{:?}", settings.notes);
+    assert_eq!(settings.notes.len(), 5, "{:?}", settings.notes);
 }
 
 #[test]

@@ -2,11 +2,14 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, chown};
 use std::path::{Component, Path, PathBuf};
 
 use super::users;
 use crate::settings::WriteFile;
+
+/// Until a file is whole and its owner's, either of which may fail: it may be a secret.
+const UNFINISHED_MODE: u32 = 0o600;
 
 /// Where a path of the machine's is beneath `root`, which is `/` but in tests.
 ///
@@ -25,7 +28,7 @@ pub(super) fn write(root: &Path, wanted: &WriteFile) -> io::Result<()> {
     let path = beneath(root, &wanted.path)?;
     make_folder_of(&path)?;
     let mut options = File::options();
-    options.create(true).write(true);
+    options.create(true).write(true).mode(UNFINISHED_MODE);
     options
         .append(wanted.is_appended)
         .truncate(!wanted.is_appended);

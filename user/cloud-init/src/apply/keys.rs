@@ -24,11 +24,21 @@ pub(super) fn add(root: &Path, keys: &Keys) -> io::Result<()> {
         return Ok(());
     }
     let home = beneath(root, &user.home)?;
+    if !home.exists() {
+        // An image of one program has none. Its user is to get there, so what is above is everybody's way.
+        fs::create_dir_all(&home)?;
+        chown(&home, Some(user.uid), Some(user.gid))?;
+    }
     let folder = home.join(".ssh");
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(FOLDER_MODE).create(&folder)?;
     let path = folder.join("authorized_keys");
     let mut file = File::options().create(true).append(true).open(&path)?;
+    let before = fs::read(&path)?;
+    if !before.is_empty() && !before.ends_with(b"\n") {
+        // What the image has may lack the end of its last line.
+        writeln!(file)?;
+    }
     for key in &keys.keys {
         writeln!(file, "{key}")?;
     }

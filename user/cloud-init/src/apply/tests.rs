@@ -74,6 +74,14 @@ fn keys_are_only_where_a_server_reads_them_and_only_their_user_does() {
     assert_eq!(root.text("root/.ssh/authorized_keys"), "a\nb\n");
     assert_eq!(root.text("home/me/.ssh/authorized_keys"), "c\n");
     assert_eq!(root.mode("root/.ssh"), 0o700);
+    // The user goes through these himself.
+    assert_eq!(
+        [root.mode("home"), root.mode("home/me")].map(|mode| mode & 0o111),
+        [0o111; 2]
+    );
+    fs::write(root.0.join("root/.ssh/authorized_keys"), "z").expect("written");
+    keys::add(&root.0, &wanted).expect("added");
+    assert_eq!(root.text("root/.ssh/authorized_keys"), "z\na\nb\n");
     assert_eq!(root.mode("root/.ssh/authorized_keys"), 0o600);
 }
 
@@ -95,6 +103,15 @@ fn files_get_content_owner_and_permissions_and_folders_above() {
     assert_eq!(root.mode("a/b/c"), 0o640);
     files::write(&root.0, &file("/a/b/c", "x")).expect("written");
     assert_eq!(root.text("a/b/c"), "x");
+}
+
+#[test]
+fn a_file_for_an_owner_whom_the_image_has_not_is_for_nobody_else() {
+    let root = Root::new("owner");
+    let mut wanted = file("/a/secret", "s");
+    wanted.owner = Some("ubuntu:ubuntu".into());
+    assert!(files::write(&root.0, &wanted).is_err());
+    assert_eq!(root.mode("a/secret"), 0o600);
 }
 
 #[test]
