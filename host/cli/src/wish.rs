@@ -4,39 +4,49 @@
 //! They may be killed between the two. Then nobody has asked, the machine runs on, and its policy is to hold as before. So a
 //! wish names the process that has it, and counts as long as that is there; once the machine was asked it is settled, and counts
 //! whatever becomes of the process. Each is a line, which is added with one write: no wish undoes another one.
+//!
+//! Who has no room left ends machines to have some, so a wish needs none: where a line cannot be written, an empty file says that
+//! somebody has one, and it is settled at once.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::failure::Failure;
 use crate::processes;
 
 const FILE: &str = "stop";
+const FILE_WITHOUT_ROOM: &str = "stop.settled";
 /// The line of a wish that is settled. No process is called so.
 const SETTLED: &str = "settled";
 
 /// That of this process. Where the folder goes, or the next machine of that name has its own, it is nobody's.
 #[must_use = "it ends with this process unless it is settled"]
 #[derive(Debug)]
-pub struct Wish(File);
+pub struct Wish(Option<File>);
 
 impl Wish {
     /// Says that this process has it, as to the machine in `folder`.
     pub fn note(folder: &Path) -> Result<Self, Failure> {
         let path = folder.join(FILE);
         let told = processes::told(std::process::id());
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .and_then(|file| add(&file, &told).map(|()| Self(file)))
+        let mut options = OpenOptions::new();
+        let file = options.create(true).append(true).open(&path);
+        let noted = file.and_then(|file| add(&file, &told).map(|()| Self(Some(file))));
+        noted
+            .or_else(|error| match error.kind() {
+                ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge => {
+                    fs::write(folder.join(FILE_WITHOUT_ROOM), "").map(|()| Self(None))
+                }
+                _ => Err(error),
+            })
             .map_err(Failure::file(path))
     }
 
     /// The machine was asked to end, or ended: from now on the wish needs no process.
     pub fn settle(self) -> Result<(), Failure> {
-        add(&self.0, SETTLED).map_err(Failure::Lost)
+        let added = self.0.map_or(Ok(()), |file| add(&file, SETTLED));
+        added.map_err(Failure::Lost)
     }
 }
 
@@ -48,7 +58,8 @@ fn add(mut file: &File, line: &str) -> std::io::Result<()> {
 pub fn is_there(folder: &Path) -> bool {
     let lines = fs::read_to_string(folder.join(FILE)).unwrap_or_default();
     let mut lines = lines.lines();
-    lines.any(|line| line == SETTLED || processes::is_there(line))
+    let is_told = lines.any(|line| line == SETTLED || processes::is_there(line));
+    is_told || folder.join(FILE_WITHOUT_ROOM).exists()
 }
 
 #[cfg(test)]

@@ -506,8 +506,11 @@ impl Switch {
         let name = Question::parse(message).map(|question| question.name);
         let name = name.unwrap_or_default();
         if self.peers.ask(others, client, message, &name, now).is_err() {
-            // Who asked asks again.
             self.fabric.drops.resolver += 1;
+            // By datagrams who asked asks again; a connection waits for its answer, and ends.
+            if client.stream.is_some() {
+                self.bring(client, &[]);
+            }
         }
     }
 

@@ -231,10 +231,11 @@ impl Started<'_> {
     /// Keeps it until it ends; its status.
     fn serve(self, flags: &RunFlags, turn: Turn) -> Result<u8, Failure> {
         let (machine, folder, name) = (self.machine, self.folder, &self.settings.name);
-        let raw = RawTerminal::enter();
         life::pin(&flags.life)?;
-        let log = folder.console_log();
         let prepared = Prepared::new(machine)?;
+        // From here on signals are heard soon, and the terminal is given back.
+        let raw = RawTerminal::enter();
+        let log = folder.console_log();
         let start = || Session::start(self.qemu, prepared, &log, self.console);
         let mut session = self.disks.keep_in(start)?;
         life::write_numbers(&flags.life, name, session.pid())?;

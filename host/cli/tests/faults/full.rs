@@ -141,3 +141,17 @@ fn a_full_disk_is_a_sentence_at_each_stage_and_all_works_once_there_is_room() {
         succeed(&mut scene.sietch(&["ps", "-a"]));
     }
 }
+
+#[test]
+fn a_machine_can_be_ended_where_there_is_no_room_to_write_that_down() {
+    let run = [
+        "run", "-d", "--net", "none", "--accel", "tcg", "--name", "m", "true",
+    ];
+    for end in [&["stop", "-t", "0", "m"][..], &["rm", "-f", "m"]] {
+        let scene = Scene::new(&format!("faults-full-{}", end[0]));
+        scene.let_machines_run();
+        succeed(&mut scene.sietch(&run));
+        succeed(&mut with_limit(&scene.sietch(end), 0));
+        assert!(!succeed(&mut scene.sietch(&["ps"])).contains("\nm "));
+    }
+}
