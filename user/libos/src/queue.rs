@@ -63,7 +63,7 @@ impl Queue {
                 return Ok(());
             }
             if taken == 0 {
-                self.wait(end)?;
+                self.wait(now, end)?;
             }
         }
     }
@@ -91,13 +91,12 @@ impl Queue {
         }
     }
 
-    fn wait(&mut self, end: Option<Instant>) -> io::Result<()> {
+    fn wait(&mut self, now: Instant, end: Option<Instant>) -> io::Result<()> {
         // What a timer has sent.
         self.flush()?;
         if self.station.io().arm() {
             return Ok(());
         }
-        let now = now();
         let to_end = end.map(|end| end.since(now).as_nanos());
         let waits = [self.longest_wait(now), to_end];
         self.doorbell.wait(waits.into_iter().flatten().min())

@@ -372,8 +372,6 @@ pub fn wait_at(
     };
     wake = wake.into_iter().chain(own.wake).min();
     let polling = Polling::begin(&held);
-    // A look for frames may have taken a part of the time.
-    let now = held.now();
     drop(held);
     let most = wake.map(|wake| wake.since(now).as_nanos());
     let mut all = Vec::with_capacity(2 + files.len());
