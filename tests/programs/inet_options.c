@@ -218,6 +218,26 @@ static void streams(void) {
     close(fd);
 }
 
+// A connection has what was set of its listener before it was accepted.
+static void accepted(void) {
+    union name to;
+    int listener = named(SOCK_STREAM, &to), client = socket(to.any.sa_family, SOCK_STREAM, 0);
+    struct timeval told = {0};
+    struct linger linger = {.l_onoff = 1, .l_linger = 7};
+    socklen_t len = sizeof told, linger_len = sizeof linger;
+    limit(listener, SO_RCVTIMEO, 0, 20000), limit(listener, SO_SNDTIMEO, 3, 0);
+    set(listener, SOL_SOCKET, SO_PRIORITY, 5), set(listener, SOL_SOCKET, SO_KEEPALIVE, 1);
+    setsockopt(listener, SOL_SOCKET, SO_LINGER, &linger, sizeof linger);
+    listen(listener, 1), connect(client, &to.any, name_len());
+    int fd = accept(listener, NULL, NULL);
+    EXPECT(refuses(read(fd, room, 1), EAGAIN), "a connection has its listener's limit for receiving");
+    EXPECT(!getsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &told, &len) && told.tv_sec == 3, "for sending");
+    EXPECT(get(fd, SOL_SOCKET, SO_PRIORITY) == 0 && get(fd, SOL_SOCKET, SO_KEEPALIVE) == 1, "its probes, not its priority");
+    memset(&linger, 0, sizeof linger);
+    EXPECT(!getsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, &linger_len) && linger.l_onoff && linger.l_linger == 7, "and how long it lingers");
+    close(fd), close(client), close(listener);
+}
+
 int main(void) {
     for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = i * 7 + i / 256;
     for (v6 = 0; v6 < 2; v6++) {
@@ -231,6 +251,7 @@ int main(void) {
         drops();
         limits(fd);
         streams();
+        accepted();
         close(fd);
     }
     int ends[2];

@@ -118,6 +118,7 @@ impl Handle {
         let accepted = Self::adopt(&self.stack, id, self.transport, self.family, stack, link)?;
         let device = self.waiter.device.load(Ordering::Relaxed);
         accepted.waiter.device.store(device, Ordering::Relaxed);
+        accepted.common.inherit(&self.common);
         Ok(accepted)
     }
 

@@ -102,6 +102,28 @@ impl CommonOptions {
         flag_bit(name).is_some_and(|bit| self.flags.load(Ordering::Relaxed) & bit != 0)
     }
 
+    /// What a connection has of its listener: as in Linux all but the cookie and the priority.
+    pub fn inherit(&self, listener: &Self) {
+        let pairs = [
+            (&self.flags, &listener.flags),
+            (&self.send_buffer, &listener.send_buffer),
+            (&self.receive_buffer, &listener.receive_buffer),
+            (&self.mark, &listener.mark),
+            (&self.receive_low_water, &listener.receive_low_water),
+            (&self.linger_secs, &listener.linger_secs),
+        ];
+        for (ours, theirs) in pairs {
+            ours.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        let limits = [
+            (&self.send_limit_ns, &listener.send_limit_ns),
+            (&self.receive_limit_ns, &listener.receive_limit_ns),
+        ];
+        for (ours, theirs) in limits {
+            ours.store(theirs.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+    }
+
     /// The value of an option that all families share, or `None`.
     pub fn get(&self, name: OptionName) -> Option<OptionValue> {
         match name {

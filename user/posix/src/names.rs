@@ -88,6 +88,7 @@ impl<L: Link> Host<L> {
         self.has_accepted = true;
         let new = self.adopt(number, id, Transport::Tcp, is_nonblocking)?;
         new.settle();
+        new.inherit_timeouts(open);
         // The peer may be gone already; the connection is still handed over.
         Ok(self.parts().0.remote(id).unwrap_or(Endpoint::ANY))
     }

@@ -128,6 +128,13 @@ impl Open {
         (nanos != 0).then_some(nanos)
     }
 
+    /// A connection's calls wait as long as its listener's.
+    pub(crate) fn inherit_timeouts(&self, listener: &Self) {
+        for (ours, theirs) in self.timeouts.iter().zip(&listener.timeouts) {
+            ours.store(theirs.load(Relaxed), Relaxed);
+        }
+    }
+
     pub(crate) fn set_timeout_nanos(&self, direction: Direction, nanos: u64) {
         self.timeouts[direction as usize].store(nanos, Relaxed);
     }
