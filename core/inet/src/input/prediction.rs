@@ -116,10 +116,12 @@ impl Predictions {
     }
 }
 
-/// The sender's port says more than anything else.
+/// The sender's port says more than anything else. Hosts give ports out one after the other, many of them every second one (Linux
+/// does): the lowest bit counts for the most, so that of either kind as many in a row as there are places have one each.
 #[inline]
 fn place_of(headers: &Headers) -> usize {
-    usize::from(headers[TRANSPORT_AT + 1] ^ headers[SRC_AT + 3]) % FLOWS
+    let port = half_at(headers, TRANSPORT_AT);
+    usize::from((port >> 1 ^ port << 7) as u8 ^ headers[SRC_AT + 3]) % FLOWS
 }
 
 #[inline]
@@ -295,5 +297,26 @@ impl Net {
             return self.demux.connection(&FourTuple { local, remote });
         }
         self.demux.udp.find((to, from), || self.spread(to, from))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn ports_in_a_row_and_every_second_one_have_places_of_their_own() {
+        let place = |port: u16| {
+            let mut headers = [0; HEADERS_BYTES];
+            headers[TRANSPORT_AT..TRANSPORT_AT + 2].copy_from_slice(&port.to_be_bytes());
+            place_of(&headers)
+        };
+        for (first, step) in [(32_768, 1), (40_000, 1), (40_001, 2), (50_000, 2)] {
+            let ports = (0..FLOWS as u16).map(|number| first + step * number);
+            let places: BTreeSet<usize> = ports.map(place).collect();
+            assert_eq!(places.len(), FLOWS, "from {first} by {step}");
+        }
     }
 }
