@@ -71,7 +71,7 @@ pub use inherit::UnconnectedSocket;
 pub use inherited_sockets::{InheritedSockets, Left};
 pub use look_pace::{LookPace, look_after};
 pub use open::{Direction, Named, Open};
-pub use options::{OptionBytes, is_filter, is_made};
+pub use options::{OptionBytes, is_filter, is_made, is_streams_own};
 pub use pace::Pace;
 pub use pieces::{Gather, Scatter};
 pub use published::{Counter, Shown};

@@ -133,6 +133,12 @@ pub fn is_made(level: i32, name: i32) -> bool {
     )
 }
 
+/// Options that say when a stream's bytes leave: nobody but the stack needs to know of them, and servers set them for each
+/// answer.
+pub fn is_streams_own(level: i32, name: i32) -> bool {
+    level == libc::IPPROTO_TCP && matches!(name, libc::TCP_CORK | libc::TCP_NODELAY)
+}
+
 /// A filter for what arrives, which only the kernel's sockets have.
 pub fn is_filter(level: i32, name: i32) -> bool {
     level == libc::SOL_SOCKET && matches!(name, libc::SO_ATTACH_FILTER | libc::SO_ATTACH_BPF)

@@ -406,6 +406,22 @@ unsafe fn tell_value(bytes: &[u8], at: *mut c_void, len_at: *mut socklen_t) -> R
     Ok(())
 }
 
+/// Sets an option of which a connection's kernel's socket need not know; false if it has to be asked.
+fn set_here(number: c_int, (level, name): (c_int, c_int), value: &[u8]) -> bool {
+    if !posix::is_streams_own(level, name) || !is_ours(number) {
+        return false;
+    }
+    let set = Held::of(number).and_then(|mut held| {
+        let open = held.host().socket(number.cast_unsigned())?;
+        // It may become the kernel's as long as it has no name, with all that was set.
+        let is_here = open.is_settled() && open.transport() == Transport::Tcp;
+        let set = is_here.then(|| held.host().set_option(&open, level, name, value));
+        set.transpose()
+    });
+    // What is wrong is said on the other way.
+    matches!(set, Ok(Some(())))
+}
+
 /// `setsockopt(2)`. The kernel's socket says whether the value can be.
 ///
 /// # Safety
@@ -418,6 +434,13 @@ pub unsafe extern "C" fn setsockopt(
     value: *const c_void,
     len: socklen_t,
 ) -> c_int {
+    if len as usize == size_of::<c_int>() {
+        // SAFETY: **Caller**.
+        let given = unsafe { memory::bytes(value, len as usize) };
+        if !given.is_empty() && set_here(number, (level, name), given) {
+            return 0;
+        }
+    }
     // SAFETY: **Caller**.
     let outcome = unsafe { next::setsockopt.get()(number, level, name, value, len) };
     if outcome != 0 || !is_ours(number) || value.is_null() {

@@ -55,6 +55,10 @@ impl Stack {
             Socket::Tcp(tcb) => {
                 let had = tcb.options;
                 change(&mut tcb.options);
+                // A cork alone lets nothing leave, and where nothing waits it changes no deadline.
+                if tcb.is_all_sent() && (Options { cork: true, ..had }) == tcb.options {
+                    return Ok(());
+                }
                 let keepalive = |options: &Options| {
                     (
                         options.keepalive,

@@ -28,6 +28,12 @@ impl Tcb {
                     || self.recovery.phase != super::recovery::Phase::Open)
     }
 
+    /// Whether no byte waits to leave for the first time.
+    #[inline]
+    pub(crate) fn is_all_sent(&self) -> bool {
+        self.sender.unsent.is_empty()
+    }
+
     /// The end of a batch: sends what it has caused.
     #[inline]
     pub(crate) fn finish_batch<E: Env>(&mut self, cx: &mut Context<'_, E>) {
