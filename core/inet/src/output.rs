@@ -157,7 +157,7 @@ impl<E: Env> Context<'_, E> {
     }
 
     /// The same for what a program sends.
-    #[inline]
+    #[inline(always)]
     pub fn buffer_to_queue(&mut self) -> Option<Mbuf> {
         let mut buffer = self.env.alloc_to_queue()?;
         buffer.reserve(HEADROOM);
@@ -183,7 +183,7 @@ impl<E: Env> Context<'_, E> {
     }
 
     /// Sends a packet that starts with its IP header.
-    #[inline]
+    #[inline(always)]
     pub fn send_packet(&mut self, packet: Chain, next_hop: &NextHop, offload: Offload) {
         match next_hop {
             NextHop::Loopback => self.net.push_loopback(packet),
@@ -193,7 +193,7 @@ impl<E: Env> Context<'_, E> {
     }
 
     /// Puts the link's header in front of what it carries and sends the frame.
-    #[inline]
+    #[inline(always)]
     pub fn send_frame(&mut self, mut chain: Chain, link: &LinkHeader, offload: Offload) {
         let Some(space) = chain.prepend(ETHERNET_HEADER_BYTES) else {
             self.net.drop(DropReason::NoBuffer);

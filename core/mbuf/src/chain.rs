@@ -482,7 +482,7 @@ impl Chain {
 
     /// Shares the first `len` bytes like [`share`](Self::share), handing over the
     /// headroom of the first part so that headers can be written there.
-    #[inline]
+    #[inline(always)]
     pub fn share_front_with_headroom(&mut self, len: usize) -> Self {
         let Some(front) = self.front_mut() else {
             return Self::new();

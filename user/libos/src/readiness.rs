@@ -100,6 +100,12 @@ impl Readiness {
         self.known(id).is_some_and(|known| known.kind == Kind::Udp)
     }
 
+    /// Whether anything may have happened to a plain socket.
+    #[inline]
+    pub fn has_changed(&self) -> bool {
+        !self.changed.is_empty()
+    }
+
     /// The next plain socket that something may have happened to.
     #[inline]
     pub fn next_changed(&mut self) -> Option<SocketId> {

@@ -186,6 +186,12 @@ impl<L: Link> Host<L> {
     /// Brings what is known of sockets up to date to which something has happened, and tells their sets.
     #[inline]
     pub(crate) fn note_changes(&mut self) {
+        if self.station.has_changed() {
+            self.note_each_change();
+        }
+    }
+
+    fn note_each_change(&mut self) {
         while let Some(id) = self.station.next_changed() {
             let known = self.opens.get(id.index()).and_then(Option::as_ref);
             if let Some(open) = known.filter(|open| open.id() == id).cloned() {

@@ -182,7 +182,7 @@ impl Open {
     }
 
     /// Sets that watch it are told that something has happened.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn tell(&self) {
         let events = self.ready();
         let observers = self.observers();

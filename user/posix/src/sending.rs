@@ -155,7 +155,7 @@ impl<L: Link> Host<L> {
     }
 
     /// The program has sent something.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn after_sending(&mut self) {
         self.sends += 1;
         let Self {

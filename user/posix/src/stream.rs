@@ -14,7 +14,7 @@ impl<L: Link> Host<L> {
     /// Takes received bytes that wait, as far as there is room for them; none are left at the end of the stream.
     ///
     /// Errors: `AGAIN` if none wait.
-    #[inline]
+    #[inline(always)]
     pub fn take(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<()> {
         self.check_link()?;
         let (max, has_some) = (to.room(), to.done() != 0);

@@ -13,6 +13,7 @@ use super::names::sharing_of;
 
 impl Stack {
     /// What is true now. A stale id has hung up.
+    #[inline]
     pub fn poll(&self, id: SocketId) -> Events {
         match self.sockets.get(id) {
             Ok(Socket::Tcp(tcb)) => tcb.poll(&self.net),

@@ -165,7 +165,7 @@ impl Stack {
 
 impl Tcb {
     /// Sends what may be sent now, and files what that has changed.
-    #[inline]
+    #[inline(always)]
     fn push_out<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         if !self.waits_behind_frame(cx.net) {
             self.output_now(cx);

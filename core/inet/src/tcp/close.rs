@@ -88,6 +88,7 @@ impl Tcb {
     }
 
     /// What is true now.
+    #[inline(always)]
     pub(crate) fn poll(&self, net: &Net) -> Events {
         let mut events = self.poll_but_writable();
         let is_connecting = matches!(self.state, State::SynSent | State::SynReceived);

@@ -255,7 +255,7 @@ impl Tcb {
     /// for room: if the window that it knows is an eighth of what it could know, or less than a segment.
     /// (It is a quarter when a connection begins, because a SYN cannot offer more; that is no
     /// reason.)
-    #[inline]
+    #[inline(always)]
     pub(crate) fn on_read<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.tune_receiver(cx);
         let known = self.receiver.edge.since(self.receiver.nxt);

@@ -62,7 +62,7 @@ impl Tcb {
     }
 
     /// The header of the next segment, whose acknowledgement is then no longer owed.
-    #[inline]
+    #[inline(always)]
     fn header<E: Env>(&mut self, cx: &Context<'_, E>, seq: Seq, flags: TcpFlags) -> TcpRepr {
         let mut options = TcpOptions::default();
         if let Some(clocks) = self.clocks {
@@ -91,7 +91,7 @@ impl Tcb {
     }
 
     /// Hands a header and its payload to IP, with an ECN code.
-    #[inline]
+    #[inline(always)]
     pub(super) fn put<E: Env>(
         &mut self,
         cx: &mut Context<'_, E>,
@@ -228,7 +228,7 @@ impl<E: Env> Context<'_, E> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn plan_checksum(&self, pseudo: Sum, payload: &Chain) -> ChecksumPlan {
         if self.net.port.is_some_and(|port| port.offloads.checksum) {
             return ChecksumPlan::Device(pseudo.partial());

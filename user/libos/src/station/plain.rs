@@ -33,6 +33,12 @@ impl<P: FrameIo> Station<P> {
         self.world.readiness.remove(id);
     }
 
+    /// Whether there is one that [`next_changed`](Self::next_changed) would look at.
+    #[inline]
+    pub fn has_changed(&self) -> bool {
+        self.world.readiness.has_changed()
+    }
+
     /// The next watched socket that something may have happened to since it was named.
     #[inline]
     pub fn next_changed(&mut self) -> Option<SocketId> {
