@@ -108,13 +108,17 @@ impl<L: Link> Host<L> {
         if is_stream && is_clamp_gone && stack.state(open.id())? != State::Closed {
             return Err(Errno::INVALID);
         }
-        stack.configure(world, open.id(), |options| {
-            change(options, (level, name), number, second);
-            if is_stream {
-                options.tos &= !ECN_BITS;
-            }
-        })?;
-        self.refresh(open);
+        if is_stream && (level, name) == (libc::IPPROTO_TCP, libc::TCP_CORK) {
+            stack.cork(world, open.id(), number != 0)?;
+        } else {
+            stack.configure(world, open.id(), |options| {
+                change(options, (level, name), number, second);
+                if is_stream {
+                    options.tos &= !ECN_BITS;
+                }
+            })?;
+            self.refresh(open);
+        }
         self.after_sending();
         Ok(())
     }

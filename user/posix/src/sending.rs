@@ -170,7 +170,7 @@ impl<L: Link> Host<L> {
 
     /// Whether so much is under way that more could be lost.
     pub(crate) fn is_crowded(&mut self) -> bool {
-        self.station.io().in_flight() >= self.sending.frames_max
+        self.station.io().has_in_flight(self.sending.frames_max)
     }
 
     /// Has the kernel send all that was staged.

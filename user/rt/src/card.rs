@@ -29,6 +29,8 @@ pub struct Card {
     is_armed: bool,
     arm_poll: ArmPoll,
     has_queued: bool,
+    /// More cannot be in flight: those that were when the card was asked last, and those that were sent since.
+    in_flight_max: u32,
     watched: Instant,
     counts: Counts,
 }
@@ -43,6 +45,7 @@ impl Card {
             is_armed: false,
             arm_poll: ArmPoll::new(exit_cost::measure()),
             has_queued: false,
+            in_flight_max: 0,
             watched: Instant::START,
             counts: Counts::default(),
         }
@@ -173,6 +176,7 @@ impl FrameIo for Card {
             Err(_) => Count::TxFull,
         };
         self.has_queued = true;
+        self.in_flight_max = self.in_flight_max.saturating_add(1);
         self.counts.count(sent);
     }
 
@@ -186,7 +190,14 @@ impl FrameIo for Card {
 
     #[inline]
     fn in_flight(&mut self) -> u32 {
-        self.port.unsent() as u32
+        self.in_flight_max = self.port.unsent() as u32;
+        self.in_flight_max
+    }
+
+    /// What the card has written of frames that it has sent is not looked at before it matters.
+    #[inline]
+    fn has_in_flight(&mut self, least: u32) -> bool {
+        self.in_flight_max >= least && self.in_flight() >= least
     }
 
     fn arm(&mut self) -> bool {

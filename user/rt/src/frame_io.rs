@@ -47,6 +47,12 @@ pub trait FrameIo {
     /// Frames that are not sent yet, queued ones included.
     fn in_flight(&mut self) -> u32;
 
+    /// Whether that are `least` or more: asked for each frame, where the answer is hardly ever yes.
+    #[inline]
+    fn has_in_flight(&mut self, least: u32) -> bool {
+        self.in_flight() >= least
+    }
+
     /// Asks to be told of the next frame; true if frames are waiting already, for which nobody may tell. Who is told by an
     /// interrupt's eventfd itself, and not by its edges, forgets before this what has come.
     fn arm(&mut self) -> bool;
@@ -215,6 +221,11 @@ impl FrameIo for AnyIo {
     #[inline]
     fn in_flight(&mut self) -> u32 {
         of_either!(self, io => io.in_flight())
+    }
+
+    #[inline]
+    fn has_in_flight(&mut self, least: u32) -> bool {
+        of_either!(self, io => io.has_in_flight(least))
     }
 
     fn arm(&mut self) -> bool {

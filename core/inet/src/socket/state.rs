@@ -44,6 +44,24 @@ impl Stack {
         }
     }
 
+    /// Corks a stream, or ends that, which sends what waited: servers do both for each answer.
+    pub fn cork<E: Env>(
+        &mut self,
+        env: &mut E,
+        id: SocketId,
+        is_corked: bool,
+    ) -> Result<(), Error> {
+        let Socket::Tcp(tcb) = self.sockets.get_mut(id)? else {
+            return self.configure(env, id, |options| options.cork = is_corked);
+        };
+        tcb.options.cork = is_corked;
+        // What waits already does not wait longer for a cork than others.
+        if !is_corked || !tcb.is_all_sent() {
+            self.push_out(env, id);
+        }
+        Ok(())
+    }
+
     /// Changes options. Ending `cork` or setting `no_delay` sends what waited.
     pub fn configure<E: Env>(
         &mut self,
@@ -56,10 +74,6 @@ impl Stack {
             Socket::Tcp(tcb) => {
                 let had = tcb.options;
                 change(&mut tcb.options);
-                // A cork alone lets nothing leave, and where nothing waits it changes no deadline.
-                if tcb.is_all_sent() && (Options { cork: true, ..had }) == tcb.options {
-                    return Ok(());
-                }
                 let keepalive = |options: &Options| {
                     (
                         options.keepalive,

@@ -40,8 +40,8 @@ pub(super) struct Rate {
     first_sent_at: Instant,
     /// Samples are limited by the program until so much is delivered.
     limited_until: u64,
-    /// The last sample, bytes a second.
-    latest: u64,
+    /// The last sample: bytes, and how long they took. Hardly anybody asks what rate that is, and a division takes long.
+    latest: (u64, Duration),
 }
 
 impl Rate {
@@ -52,7 +52,8 @@ impl Rate {
 
     /// The last sample, in bytes a second.
     pub fn latest(&self) -> u64 {
-        self.latest
+        let (bytes, interval) = self.latest;
+        rate_of(bytes, interval)
     }
 
     /// Something leaves, with nothing else in flight or not.
@@ -104,13 +105,22 @@ impl Rate {
             return None;
         }
         let bytes = self.delivered - stamp.delivered;
-        self.latest = bytes.saturating_mul(1_000_000_000) / interval.as_nanos();
+        self.latest = (bytes, interval);
         Some(RateSample {
-            rate: self.latest,
+            rate: rate_of(bytes, interval),
             prior_delivered: stamp.delivered,
             is_app_limited: stamp.is_app_limited,
         })
     }
+}
+
+/// Bytes a second.
+#[inline]
+fn rate_of(bytes: u64, interval: Duration) -> u64 {
+    let rate = bytes
+        .saturating_mul(1_000_000_000)
+        .checked_div(interval.as_nanos());
+    rate.unwrap_or_default()
 }
 
 #[cfg(test)]
