@@ -212,6 +212,14 @@ impl<L: Link> Host<L> {
         open.set_ready(ready);
     }
 
+    /// The same after bytes were sent, all of them, which changes nothing but how much room is left.
+    #[inline]
+    pub(crate) fn refresh_after_send(&mut self, open: &Open) {
+        let mut ready = open.ready();
+        ready.set(Events::WRITABLE, self.parts().0.is_writable(open.id()));
+        open.set_ready(ready);
+    }
+
     /// The same after bytes were taken, which makes no room to send and takes none.
     #[inline]
     pub(crate) fn refresh_after_read(&mut self, open: &Open) {

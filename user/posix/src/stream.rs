@@ -83,7 +83,11 @@ impl<L: Link> Host<L> {
                 self.flush();
             }
         };
-        self.refresh(open);
+        match outcome {
+            // A link may be lost while much is sent.
+            Ok(()) if self.is_up() => self.refresh_after_send(open),
+            _ => self.refresh(open),
+        }
         self.after_sending();
         outcome
     }

@@ -34,6 +34,42 @@ fn what_one_writes_the_other_reads_piece_by_piece() {
     assert_eq!(receive(wire.client(), CLIENT, 1), Err(Errno::BAD_NUMBER));
 }
 
+fn cork(host: &mut Host<Shared>, number: u32, is_corked: bool) {
+    let open = host.socket(number).unwrap();
+    let value = i32::from(is_corked).to_ne_bytes();
+    let set = host.set_option(&open, libc::IPPROTO_TCP, libc::TCP_CORK, &value);
+    assert_eq!(set, Ok(()));
+}
+
+#[test]
+fn a_cork_holds_back_what_is_written_until_it_is_taken_away() {
+    let mut wire = Wire::connected();
+    for _ in 0..3 {
+        cork(wire.server(), SERVED, true);
+        assert_eq!(send(wire.server(), SERVED, b"head"), Ok(4));
+        assert_eq!(send(wire.server(), SERVED, b"tail"), Ok(4));
+        wire.steps(10);
+        assert_eq!(receive(wire.client(), CLIENT, 10), Err(Errno::AGAIN));
+        cork(wire.server(), SERVED, false);
+        let all = wire.until(|wire| receive(wire.client(), CLIENT, 10));
+        assert_eq!(all.unwrap(), b"headtail");
+    }
+}
+
+#[test]
+fn what_waits_when_a_cork_comes_leaves_in_time_without_its_end() {
+    let mut wire = Wire::connected();
+    assert_eq!(send(wire.server(), SERVED, b"a"), Ok(1));
+    // Nagle's algorithm keeps it.
+    assert_eq!(send(wire.server(), SERVED, b"b"), Ok(1));
+    cork(wire.server(), SERVED, true);
+    let mut got = Vec::new();
+    while got != b"ab" {
+        let some = wire.until(|wire| receive(wire.client(), CLIENT, 10));
+        got.extend(some.unwrap());
+    }
+}
+
 #[test]
 fn more_than_all_buffers_hold_arrives_whole() {
     let mut wire = Wire::connected();

@@ -33,6 +33,15 @@ impl Stack {
         }
     }
 
+    /// Whether a stream has room to send.
+    #[inline]
+    pub fn is_writable(&self, id: SocketId) -> bool {
+        match self.sockets.get(id) {
+            Ok(Socket::Tcp(tcb)) => tcb.is_writable(&self.net),
+            _ => self.poll(id).contains(Events::WRITABLE),
+        }
+    }
+
     /// The options as they are.
     pub fn options(&self, id: SocketId) -> Result<&Options, Error> {
         match self.sockets.get(id)? {

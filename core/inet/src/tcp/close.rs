@@ -91,13 +91,19 @@ impl Tcb {
     #[inline(always)]
     pub(crate) fn poll(&self, net: &Net) -> Events {
         let mut events = self.poll_but_writable();
+        events.set(Events::WRITABLE, self.is_writable(net));
+        events
+    }
+
+    /// Whether it is true that there is room to send; if not, somebody waits for it.
+    #[inline]
+    pub(crate) fn is_writable(&self, net: &Net) -> bool {
         let is_connecting = matches!(self.state, State::SynSent | State::SynReceived);
         let is_writable = !is_connecting && (self.is_write_closed() || self.may_send_more(net));
         if !is_writable && !is_connecting {
             self.starve();
         }
-        events.set(Events::WRITABLE, is_writable || self.error.is_some());
-        events
+        is_writable || self.error.is_some()
     }
 
     /// The same without a look at whether there is room to send.
