@@ -86,6 +86,7 @@ impl<L: Link> Host<L> {
         self.refresh(open);
         let id = accepted?;
         self.has_accepted = true;
+        self.note_accept(open.ready().contains(epoll::Events::READABLE));
         let new = self.adopt(number, id, Transport::Tcp, is_nonblocking)?;
         new.settle();
         new.inherit_timeouts(open);

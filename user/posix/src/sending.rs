@@ -7,13 +7,15 @@
 //! again counts together. Where fewer sockets are ready
 //! than before, the rest is about to be: while some are, what lies there waits for their answers, for [`TURNS_MAX`]
 //! questions for what is ready. And where many were answered and frames have come meanwhile, all wait for the answers to these, for as many
-//! questions. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
+//! questions. A program that accepts connections without asking what is ready comes back where more wait: if it came soon the last
+//! time, the answers to [`ACCEPTS_MAX`] of them leave together. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
 //! datagram while more wait comes back for them, so its answer may lie as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
 //!
 //! More than a part of the ring is never left lying: what does not fit there is lost.
 
-use base::Instant;
+use base::{Duration, Instant};
+use inet::Env;
 use rt::FrameIo;
 
 use crate::host::{Host, Link};
@@ -24,6 +26,12 @@ pub const LOOK_NANOS: u64 = 16_000_000;
 
 /// So often what lies there is left lying for what comes.
 const TURNS_MAX: u8 = 3;
+/// Answers on so many connections that were accepted one after the other leave together, of a program that came back for the last one
+/// within so long.
+const ACCEPTS_MAX: u8 = 8;
+const SOON: Duration = Duration::from_micros(500);
+/// Sends on each of them, and one more, so that the last one is not the last of all: an answer, and ends.
+const SENDS_PER_ACCEPT: usize = 4;
 /// So many answers are of a program that has many peers, and is back at once.
 const MANY_ANSWERS: usize = 8;
 
@@ -42,6 +50,9 @@ pub(crate) struct Sending {
     is_watched: bool,
     /// When whoever looks from time to time does it again, at the latest.
     next_look: Instant,
+    /// Connections that were accepted while something lay there, and when the last one was.
+    accepts: u8,
+    accepted_at: Instant,
     /// With so many frames in flight they leave at once.
     frames_max: u32,
 }
@@ -56,6 +67,8 @@ impl Sending {
             has_waited: false,
             is_watched: false,
             next_look: Instant::START,
+            accepts: 0,
+            accepted_at: Instant::START,
             frames_max: ring_entries / 4,
         }
     }
@@ -84,6 +97,18 @@ impl Sending {
     fn note_flush(&mut self) {
         self.lies = false;
         self.turns = 0;
+        self.accepts = 0;
+    }
+
+    /// Whether what lies there has lain for long enough when a connection is accepted, or its program is not back soon.
+    fn is_over(&self, is_soon: bool) -> bool {
+        self.lies && (!is_soon || self.accepts >= ACCEPTS_MAX)
+    }
+
+    /// A connection was accepted, soon after the one before, and more wait.
+    fn begin_accepted(&mut self) {
+        self.accepts = self.accepts.saturating_add(1);
+        self.deferrable = self.deferrable.max(SENDS_PER_ACCEPT);
     }
 
     /// Whether what is sent now may be left lying; the last of many may if frames have come meanwhile.
@@ -133,6 +158,24 @@ impl<L: Link> Host<L> {
     pub(crate) fn expect_return(&mut self, has_more: bool) {
         if has_more {
             self.sending.deferrable = self.sending.deferrable.max(2);
+        }
+    }
+
+    /// The program has accepted a connection, and `has_more` wait. Who asks what is ready comes back for that.
+    pub(crate) fn note_accept(&mut self, has_more: bool) {
+        let now = self.parts().1.now();
+        let is_soon = now.since(self.sending.accepted_at) < SOON;
+        self.sending.accepted_at = now;
+        if self.sending.sent.is_some() {
+            return;
+        }
+        if self.sending.is_over(is_soon) {
+            self.flush();
+        }
+        match is_soon {
+            true if has_more => self.sending.begin_accepted(),
+            true => {}
+            false => self.sending.deferrable = 0,
         }
     }
 

@@ -339,6 +339,51 @@ fn a_socket_that_is_answered_several_times_has_as_many_answers_the_next_time() {
     assert_eq!(kicks_of_round(&mut wire, 1), 1);
 }
 
+/// Accepts so many connections that wait, answers each and closes it, so long apart; how often frames left meanwhile.
+fn kicks_of_connections(count: u32, apart_nanos: u64) -> usize {
+    let mut wire = Wire::new();
+    wire.listen();
+    for number in 0..count {
+        let client = CLIENT + 10 + number;
+        let host = wire.client();
+        host.add_socket(client, Transport::Tcp, true).unwrap();
+        let open = host.socket(client).unwrap();
+        let started = host.connect(&open, address(1), PORT);
+        assert_eq!(started, Err(Errno::IN_PROGRESS));
+    }
+    wire.steps(20);
+    wire.server().watch(true);
+    let (before, listener) = (
+        wire.sides[0].kicks(),
+        wire.server().socket(LISTENER).unwrap(),
+    );
+    for number in 0..count {
+        wire.now += apart_nanos;
+        let (now, served) = (Instant::from_nanos(wire.now), SERVED + 10 + number);
+        let host = wire.server();
+        host.set_now(now);
+        assert_eq!(host.may_accept(&listener), Ok(()));
+        host.accept(&listener, served, true).unwrap();
+        assert_eq!(send(host, served, b"answer"), Ok(6));
+        host.close(served);
+    }
+    assert_eq!(wire.server().may_accept(&listener), Err(Errno::AGAIN));
+    let kicks = wire.sides[0].kicks() - before;
+    for number in 0..count {
+        let answer = wire.until(|wire| receive(wire.client(), CLIENT + 10 + number, 10));
+        assert_eq!(answer.unwrap(), b"answer");
+    }
+    kicks
+}
+
+#[test]
+fn answers_on_connections_that_are_accepted_in_quick_turn_leave_together() {
+    let quick = kicks_of_connections(40, 20_000);
+    assert!((4..=12).contains(&quick), "for 40 connections: {quick}");
+    let slow = kicks_of_connections(40, 2_000_000);
+    assert_eq!(slow, 80, "each answer and each end leaves at once");
+}
+
 #[test]
 fn who_waits_leaves_to_who_looks_what_falls_due_at_a_look() {
     let mut wire = Wire::connected();
