@@ -4,6 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use sietch_io::storage::{
@@ -75,9 +77,88 @@ fn nobody_waits_for_a_bell_when_the_device_has_done_all_at_once() {
     let mut files = LogFiles::open(Box::new(Prompt(area.queue()))).unwrap();
     let number = files.create(b"a").unwrap();
     files.write(number, 0, b"line").unwrap();
-    assert!(matches!(files.sync_out().unwrap(), Out::Over));
+    assert!(matches!(files.sync_out(true).unwrap(), Out::Over));
     files.come_back(Vec::new()).unwrap();
     assert!(files.is_synced(number).unwrap());
+}
+
+/// A device of its own that is at it for so many looks.
+struct Slow(Box<DirectFile>, Arc<AtomicU32>);
+
+impl BlockQueue for Slow {
+    fn geometry(&self) -> Geometry {
+        self.0.geometry()
+    }
+
+    fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
+        self.0.buffer(bytes)
+    }
+
+    fn submit(&mut self, request: Request) -> Result<(), Request> {
+        self.0.submit(request)
+    }
+
+    fn kick(&mut self) {
+        self.0.kick();
+    }
+
+    fn poll(&mut self) -> Option<Completion> {
+        match self.1.load(Ordering::Relaxed) {
+            0 => self.0.poll(),
+            left => {
+                self.1.store(left - 1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+
+    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.0.wait(timeout)
+    }
+
+    fn doorbell(&self) -> BorrowedFd<'_> {
+        self.0.doorbell()
+    }
+
+    fn arm(&mut self) -> bool {
+        true
+    }
+
+    fn ends_without_calls(&self) -> bool {
+        true
+    }
+}
+
+#[test]
+fn a_sync_is_looked_for_and_slept_for_when_that_takes_long() {
+    let area = Area::new("looks", 1 << 20);
+    let left = Arc::new(AtomicU32::new(0));
+    let slow = Slow(area.queue(), left.clone());
+    let mut files = LogFiles::open(Box::new(slow)).unwrap();
+    let number = files.create(b"a").unwrap();
+
+    files.write(number, 0, b"line").unwrap();
+    left.store(100, Ordering::Relaxed);
+    assert!(matches!(files.sync_out(true).unwrap(), Out::Look));
+    let in_vain = (0..).take_while(|_| !files.look()).count();
+    assert!((1..=100).contains(&in_vain), "{in_vain}");
+    files.come_back(Vec::new()).unwrap();
+    assert!(files.is_synced(number).unwrap());
+
+    files.write(number, 4, b"line").unwrap();
+    left.store(100, Ordering::Relaxed);
+    assert!(matches!(files.sync_out(true).unwrap(), Out::Look));
+    assert!(!files.look());
+    assert!(matches!(files.sleep_out(), Out::Bell(_)));
+    left.store(0, Ordering::Relaxed);
+    files.come_back(Vec::new()).unwrap();
+    assert!(files.is_synced(number).unwrap());
+
+    files.write(number, 8, b"line").unwrap();
+    left.store(100, Ordering::Relaxed);
+    assert!(matches!(files.sync_out(false).unwrap(), Out::Bell(_)));
+    left.store(0, Ordering::Relaxed);
+    files.come_back(Vec::new()).unwrap();
 }
 
 #[test]

@@ -42,6 +42,8 @@ impl AsMut<[u8]> for Memory {
 /// [fits](LogFiles::fits), and what asks for names and sizes, may be called.
 #[derive(Debug)]
 pub enum Out {
+    /// That the device has done it: to be [looked](LogFiles::look) for, and after a while [slept](LogFiles::sleep_out) for.
+    Look,
     /// Calls to be made.
     Work(Work),
     /// That this can be read.
@@ -55,6 +57,8 @@ pub struct LogFiles {
     files: Files<Memory>,
     pump: Pump,
     gather_bytes: usize,
+    /// What the sync that was begun last waits for: entries before it.
+    wanted: Sequence,
     /// The entry that was read last, by its number.
     entry: Vec<u8>,
     read: Option<Sequence>,
@@ -94,6 +98,7 @@ impl LogFiles {
             files,
             pump,
             gather_bytes,
+            wanted: 0,
             entry: Vec::new(),
             read: None,
         })
@@ -207,10 +212,15 @@ impl LogFiles {
         self.files.gathers(bytes, pieces) && self.files.has_room(bytes)
     }
 
-    /// Begins to bring out all that was done to all files, and says what is to be waited for.
+    /// Begins to bring out all that was done to all files, and says what is to be waited for: only who has no others beside it,
+    /// which would run while it sleeps and share its next sync, should look.
     ///
     /// Errors: the device's.
-    pub fn sync_out(&mut self) -> io::Result<Out> {
+    pub fn sync_out(&mut self, may_look: bool) -> io::Result<Out> {
+        if may_look && self.pump.are_looks_due() {
+            self.begin_sync()?;
+            return Ok(Out::Look);
+        }
         self.pump.put_off();
         let begun = self.begin_sync();
         let work = self.pump.take_work();
@@ -219,20 +229,45 @@ impl LogFiles {
             self.pump.take_back(done);
             return Err(why);
         }
-        Ok(match work {
+        Ok(self.what_to_wait_for(work))
+    }
+
+    /// One look, after [`Out::Look`]; whether all is done that it was about.
+    pub fn look(&mut self) -> bool {
+        let log = self.files.log();
+        self.pump.turn(log);
+        let is_done = log.durable().sequence() >= self.wanted || !self.pump.is_busy();
+        if is_done {
+            self.pump.looks().note(true);
+        }
+        is_done
+    }
+
+    /// Looks were in vain for a while: what to wait for instead.
+    pub fn sleep_out(&mut self) -> Out {
+        self.pump.looks().note(false);
+        self.pump.put_off();
+        let work = self.pump.take_work();
+        self.what_to_wait_for(work)
+    }
+
+    fn what_to_wait_for(&mut self, work: Option<Work>) -> Out {
+        self.pump.note_sleep();
+        match work {
             Some(work) => Out::Work(work),
             // What the device has done by now rings nobody.
             None if self.pump.is_busy() && self.pump.arm() => {
                 Out::Bell(self.pump.doorbell().as_raw_fd())
             }
             None => Out::Over,
-        })
+        }
     }
 
     fn begin_sync(&mut self) -> io::Result<()> {
         self.seal(Promise::Durable)?;
         let log = self.files.log();
         let end = log.end();
+        self.wanted = end.sequence();
         log.want_durable(end);
         self.pump.turn(log);
         match self.files.log().failure() {
@@ -245,6 +280,7 @@ impl LogFiles {
     ///
     /// Errors: the device's.
     pub fn come_back(&mut self, done: Vec<Completion>) -> io::Result<()> {
+        self.pump.looks().wake();
         self.pump.take_back(done);
         self.tidy()
     }

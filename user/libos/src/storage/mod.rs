@@ -34,6 +34,7 @@ mod area;
 mod file;
 mod files;
 mod log;
+mod looks;
 mod nvme;
 mod pump;
 
@@ -47,6 +48,7 @@ pub use file::{Calls, DirectFile};
 pub use files::{BUFFER_BYTES, LogFiles, Out};
 pub use log::{Log, open_or_format};
 pub use logfile::FileNumber;
+pub use looks::{Look, Looks};
 pub use nvme::NvmeQueue;
 pub use plog::{AppendError, Item, Place, Ticket};
 pub use pump::Pump;
@@ -117,6 +119,11 @@ pub trait BlockQueue {
 
     /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
     fn arm(&mut self) -> bool;
+
+    /// Whether requests that the device was told of end without a call: who waits for one may look for it, by [`poll`](Self::poll).
+    fn ends_without_calls(&self) -> bool {
+        false
+    }
 
     /// Where calls of this process's make requests, or hand them over: those that come are put off until they are
     /// [taken](Self::take_work).

@@ -349,6 +349,10 @@ impl BlockQueue for NvmeQueue {
         Ok(())
     }
 
+    fn ends_without_calls(&self) -> bool {
+        true
+    }
+
     fn doorbell(&self) -> BorrowedFd<'_> {
         self.interrupt.as_fd()
     }

@@ -15,7 +15,7 @@ use block::order::{Flushing, Order, Writing};
 use block::{Done, Durability, Failure};
 use plog::{Area, Command, CommandId, Log, Place, Sequence, Ticket};
 
-use super::{BlockQueue, Buffer, Completion, Operation, Outcome, Request, Work};
+use super::{BlockQueue, Buffer, Completion, Look, Looks, Operation, Outcome, Request, Work};
 
 /// The cookie of a read or write of our own; those of commands count from 0.
 const OWN: u64 = u64::MAX;
@@ -54,6 +54,7 @@ pub struct Pump {
     ended: VecDeque<Completion>,
     /// In order: the queue was full.
     waiting: VecDeque<Request>,
+    looks: Looks,
 }
 
 impl Pump {
@@ -68,6 +69,7 @@ impl Pump {
             joined: Vec::new(),
             ended: VecDeque::new(),
             waiting: VecDeque::new(),
+            looks: Looks::default(),
         }
     }
 
@@ -120,16 +122,66 @@ impl Pump {
         }
     }
 
-    /// The same; and if something is under way then waits until it has ended, in the call that hands it over.
+    /// The same; and if something is under way then waits until something has ended: looks for it, where that is worth it, or
+    /// sleeps in the call that hands it over.
     ///
     /// Errors: the blocks were taken away.
     pub fn turn_and_wait(&mut self, log: &mut Log, timeout: Option<Duration>) -> io::Result<()> {
         while self.step(log) {}
-        if self.is_busy() {
-            self.queue.wait(timeout)?;
-            self.turn(log);
+        if !self.is_busy() {
+            return Ok(());
         }
+        self.rest(log, timeout)?;
+        self.turn(log);
         Ok(())
+    }
+
+    /// Until something has ended, or so long.
+    fn rest(&mut self, log: &mut Log, timeout: Option<Duration>) -> io::Result<()> {
+        if self.look(log) {
+            return Ok(());
+        }
+        self.note_sleep();
+        let waited = self.queue.wait(timeout);
+        self.looks.wake();
+        waited
+    }
+
+    /// Whether who waits should begin with looks, by [`turn`](Self::turn), and then [note](Looks::note) what became of them.
+    pub fn are_looks_due(&mut self) -> bool {
+        self.queue.ends_without_calls() && self.looks.are_due()
+    }
+
+    /// Who waits does so asleep from now on, until the looks are told that it is over.
+    pub fn note_sleep(&mut self) {
+        if self.queue.ends_without_calls() {
+            self.looks.sleep();
+        }
+    }
+
+    /// What is known of looks.
+    pub fn looks(&mut self) -> &mut Looks {
+        &mut self.looks
+    }
+
+    /// Looks until something has ended; false if nothing has, or it is not worth it.
+    fn look(&mut self, log: &mut Log) -> bool {
+        if !self.are_looks_due() {
+            return false;
+        }
+        self.queue.kick();
+        let mut look = Look::begin();
+        loop {
+            let has_ended = self.step(log);
+            if has_ended {
+                // What follows from it is handed over.
+                self.queue.kick();
+            }
+            if has_ended || look.is_over() {
+                self.looks.note(has_ended);
+                return has_ended;
+            }
+        }
     }
 
     /// Takes what has ended and submits what is to be done; false if neither was anything.
@@ -171,7 +223,7 @@ impl Pump {
         if !self.is_busy() {
             return Err(io::Error::other("nothing is under way"));
         }
-        self.queue.wait(timeout)?;
+        self.rest(log, timeout)?;
         self.turn(log);
         Ok(())
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use sietch_io::storage::{self, BUFFER_BYTES, FileNumber, LogFiles};
@@ -49,6 +50,7 @@ pub struct Logged {
     next_description: usize,
     /// A thread waits for the device without the lock: files are written to, as far as that needs no device, and nothing else.
     pub is_out: bool,
+    last_to_sync: Option<ThreadId>,
 }
 
 /// It is back.
@@ -60,6 +62,7 @@ pub static LOGGED: Mutex<Logged> = Mutex::new(Logged {
     descriptions: BTreeMap::new(),
     next_description: 0,
     is_out: false,
+    last_to_sync: None,
 });
 
 /// For everything.
@@ -177,6 +180,12 @@ impl Logged {
                 files.release(file);
             }
         }
+    }
+
+    /// The running thread syncs; whether it was the last that did so.
+    pub fn is_alone(&mut self) -> bool {
+        let me = thread::current().id();
+        self.last_to_sync.replace(me) == Some(me)
     }
 
     /// In a child: the area is the parent's.

@@ -2,12 +2,15 @@
 //!
 //! Who finds nobody out takes all that was written by then, goes out with it and comes back. Who finds somebody out waits for that, and
 //! looks whether its own bytes were among them; if not, it is the next to go.
+//!
+//! A thread that syncs again and again, and no other does, looks for the device's end before it sleeps, where that comes without a call
+//! (`sietch_io::storage`, `looks`). Where several do, who sleeps lets the others write what the next one brings out.
 
 use std::ffi::c_int;
 use std::ptr;
 use std::sync::MutexGuard;
 
-use sietch_io::storage::{LogFiles, Out};
+use sietch_io::storage::{LogFiles, Look, Out};
 
 use super::descriptors::is_logged;
 use super::store::{self, BACK, Logged, errno_of};
@@ -16,6 +19,7 @@ use crate::next;
 
 fn sync(number: c_int) -> Result<c_int> {
     let mut logged = store::lock_beside();
+    let is_alone = logged.is_alone();
     loop {
         let is_out = logged.is_out;
         let (files, description) = logged.described(number)?;
@@ -26,7 +30,7 @@ fn sync(number: c_int) -> Result<c_int> {
         logged = match is_out {
             true => store::wait(logged),
             false => {
-                let out = files.sync_out().map_err(|why| errno_of(&why))?;
+                let out = files.sync_out(is_alone).map_err(|why| errno_of(&why))?;
                 go_out(logged, number, out)?
             }
         };
@@ -40,6 +44,10 @@ fn go_out(
     out: Out,
 ) -> Result<MutexGuard<'static, Logged>> {
     logged.is_out = true;
+    let (logged, out) = match out {
+        Out::Look => look(logged),
+        out => (logged, out),
+    };
     drop(logged);
     let done = match out {
         Out::Work(work) => work.carry_out(),
@@ -47,7 +55,7 @@ fn go_out(
             wait_for(bell);
             Vec::new()
         }
-        Out::Over => Vec::new(),
+        Out::Over | Out::Look => Vec::new(),
     };
     let mut logged = store::lock_beside();
     logged.is_out = false;
@@ -59,6 +67,25 @@ fn go_out(
     back.map_err(|why| errno_of(&why))?;
     logged.described(number)?;
     Ok(logged)
+}
+
+/// Looks for a while whether the device has done it, each time with the lock and without it in between; what is to be waited for then.
+fn look(mut logged: MutexGuard<'static, Logged>) -> (MutexGuard<'static, Logged>, Out) {
+    let mut look = Look::begin();
+    loop {
+        let Ok(files) = logged.files() else {
+            return (logged, Out::Over);
+        };
+        if files.look() {
+            return (logged, Out::Over);
+        }
+        if look.is_over() {
+            let out = files.sleep_out();
+            return (logged, out);
+        }
+        drop(logged);
+        logged = store::lock_beside();
+    }
 }
 
 /// Until it can be read, a signal comes, or it is time to see whether the device is there still; then it is asked for again.

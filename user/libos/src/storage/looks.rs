@@ -1,0 +1,128 @@
+//! Looking for a completion instead of sleeping until it comes.
+//!
+//! # Problem
+//! Who sleeps for one transfer pays for the sleep, for what the interrupt does then and for the switch back: several times the transfer
+//! itself (`docs/vsa.md`, "What a transfer on a ring costs").
+//!
+//! # Idea
+//! A completion is seen in memory. So who has nothing else to do looks for a while, and sleeps when none has come, by the kernel's
+//! rule (`cpuidle`): looks that were in vain are left out more and more often, and a sleep that was short brings them back. What others
+//! on the processor lose is [`LOOK_MAX`] for a transfer, and a 64th of that where the device takes longer.
+
+use std::hint;
+
+use base::{Duration, Instant};
+use cpuidle::HaltPoll;
+use rt::Clock;
+
+/// What a disk of flash takes.
+const LOOK_MAX: Duration = Duration::from_micros(100);
+
+/// What looking was worth so far.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Looks {
+    poll: HaltPoll,
+    asleep_since: Option<Instant>,
+}
+
+impl Looks {
+    /// Whether the next wait should begin with looks; each wait asks once.
+    pub fn are_due(&mut self) -> bool {
+        self.poll.is_due()
+    }
+
+    /// What became of them.
+    pub fn note(&mut self, has_ended: bool) {
+        self.poll.note_poll(has_ended);
+    }
+
+    /// The wait goes on asleep.
+    pub fn sleep(&mut self) {
+        self.asleep_since = Some(now());
+    }
+
+    /// Something has ended.
+    pub fn wake(&mut self) {
+        if let Some(since) = self.asleep_since.take() {
+            self.poll.note_halt(now().since(since), LOOK_MAX);
+        }
+    }
+
+    /// Looks until there is what is waited for, if that is due, and not for long; whether it is there.
+    pub fn until(&mut self, mut is_there: impl FnMut() -> bool) -> bool {
+        if !self.are_due() {
+            return false;
+        }
+        let mut look = Look::begin();
+        loop {
+            let has_ended = is_there();
+            if has_ended || look.is_over() {
+                self.note(has_ended);
+                return has_ended;
+            }
+        }
+    }
+}
+
+/// A time in which somebody looks.
+#[derive(Debug)]
+pub struct Look {
+    end: Instant,
+    clock: Clock,
+}
+
+impl Look {
+    /// From now on.
+    pub fn begin() -> Self {
+        Self {
+            end: now() + LOOK_MAX,
+            clock: Clock::new(),
+        }
+    }
+
+    /// Between two looks; true when it is over.
+    #[inline]
+    pub fn is_over(&mut self) -> bool {
+        hint::spin_loop();
+        self.clock.now() >= self.end.as_nanos()
+    }
+}
+
+fn now() -> Instant {
+    Instant::from_nanos(rt::monotonic_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_looks_ends_when_it_is_there_or_when_it_takes_too_long() {
+        let mut looks = Looks::default();
+        assert!(looks.until(|| true));
+        let mut asked = 0;
+        assert!(!looks.until(|| {
+            asked += 1;
+            false
+        }));
+        assert!(asked >= 1);
+    }
+
+    #[test]
+    fn looks_in_vain_are_left_out_and_a_short_sleep_brings_them_back() {
+        let mut looks = Looks::default();
+        let looked = (0..200).filter(|_| {
+            let are_due = looks.are_due();
+            if are_due {
+                looks.note(false);
+            }
+            are_due
+        });
+        let looked = looked.count();
+        assert!((2..20).contains(&looked), "{looked}");
+        assert!(!looks.are_due());
+        looks.asleep_since = Some(Instant::from_nanos(u64::MAX));
+        looks.wake();
+        assert!(looks.are_due());
+    }
+}
