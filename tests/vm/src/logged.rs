@@ -1,7 +1,7 @@
 //! Programs whose append-only files `libsietch.so` puts on a log (`docs/vsa.md`).
 
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ pub const TESTS: &[Test] = &[
         redis_in_an_area,
     ),
     (
-        "a server on the log's map has every acknowledged SET after its machine is killed",
+        "a server on the log's map has every acknowledged SET after its machine is killed, by sockets and on a link of its own",
         server_outlives_its_machine,
     ),
     (
@@ -137,7 +137,29 @@ fn redis_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     checks(setup, &place)
 }
 
-/// The example of `user/libos`, over the kernel's sockets.
+/// Where a server is on a link of its own.
+const OWN_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 61);
+
+/// `durable_kv`, whose frames are its own, with the log on a disk of the kernel's.
+fn server_on_link(setup: &Setup, place: &Place) -> Result<(Guest, SocketAddr), String> {
+    let server = build::example("sietch-io", "durable_kv")?;
+    let additions = [
+        format!("{}:/bin/dladm", build::tool("admin", "dladm")?.display()),
+        format!("{}:/bin/durable_kv", server.display()),
+    ];
+    let script = format!(
+        "dladm create-vnic -t -l eth0 vnic61 && exec durable_kv 6379 /dev/vda vnic61 {OWN_ADDRESS}/24"
+    );
+    let mut args = vec!["--disk", &place.disk];
+    args.extend(additions.iter().flat_map(|addition| ["--add", addition]));
+    args.extend(["/bin/bash", "-c", &script]);
+    let (guest, _) = setup.serve(6379, &args)?;
+    let address = (OWN_ADDRESS, 6379).into();
+    guest.expect_answer(address, b"*1\r\n$4\r\nPING\r\n")?;
+    Ok((guest, address))
+}
+
+/// The example of `user/libos`, over the kernel's sockets, and then on a link of its own where the host reaches one.
 fn server_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     let place = Place::new("logged-server")?;
     let server = build::example("sietch-io", "durable_kv")?;
@@ -157,7 +179,10 @@ fn server_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     client.call(&["DEL", "first:0:0"])?;
     guest.kill()?;
 
-    let (mut guest, address) = start()?;
+    let (mut guest, address) = match setup.has_tap() {
+        true => server_on_link(setup, &place)?,
+        false => start()?,
+    };
     let mut client = Redis::connect(address)?;
     let answers = ["GET again", "DBSIZE", "DEL first:0:0"].map(|words| {
         let words: Vec<&str> = words.split(' ').collect();
@@ -169,6 +194,13 @@ fn server_outlives_its_machine(setup: &Setup) -> Result<(), String> {
     }
     client.call(&["SET", "first:0:0", "value of first:0:0"])?;
     find_all(address, "first")?;
+    set_all(address, "second")?;
+    guest.kill()?;
+
+    let (mut guest, address) = start()?;
+    for era in ["first", "second"] {
+        find_all(address, era)?;
+    }
     guest.kill()
 }
 

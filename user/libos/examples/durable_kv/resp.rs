@@ -19,13 +19,16 @@ pub enum Command<'a> {
 
 impl<'a> Command<'a> {
     pub fn of(words: &[&'a [u8]]) -> Self {
-        let name = words.first().map(|name| name.to_ascii_uppercase());
-        match (name.as_deref(), words.get(1..).unwrap_or(&[])) {
-            (Some(b"SET"), [key, value]) => Self::Set(key, value),
-            (Some(b"GET"), [key]) => Self::Get(key),
-            (Some(b"DEL"), [key]) => Self::Forget(key),
-            (Some(b"DBSIZE"), []) => Self::Count,
-            (Some(b"PING"), []) => Self::Ping,
+        let Some((name, rest)) = words.split_first() else {
+            return Self::Other;
+        };
+        let is = |word: &[u8]| name.eq_ignore_ascii_case(word);
+        match rest {
+            [key, value] if is(b"SET") => Self::Set(key, value),
+            [key] if is(b"GET") => Self::Get(key),
+            [key] if is(b"DEL") => Self::Forget(key),
+            [] if is(b"DBSIZE") => Self::Count,
+            [] if is(b"PING") => Self::Ping,
             _ => Self::Other,
         }
     }

@@ -75,6 +75,11 @@ impl Store {
         self.pump.doorbell()
     }
 
+    /// Whether the disk is at anything.
+    pub fn is_busy(&self) -> bool {
+        self.pump.is_busy()
+    }
+
     pub fn arm(&mut self) -> bool {
         self.pump.arm()
     }
@@ -236,7 +241,6 @@ impl Store {
 
     /// Those that are durable can be read from the log instead.
     fn remember(&mut self, key: &[u8], value: &[u8]) {
-        self.drop_copy(key);
         if self.cached_bytes > CACHE_BYTES_MAX {
             let map = &self.map;
             self.cache
@@ -244,7 +248,11 @@ impl Store {
             self.cached_bytes = self.cache.values().map(Vec::len).sum();
         }
         self.cached_bytes += value.len();
-        self.cache.insert(key.to_vec(), value.to_vec());
+        let old = match self.cache.get_mut(key) {
+            Some(copy) => Some(std::mem::replace(copy, value.to_vec())),
+            None => self.cache.insert(key.to_vec(), value.to_vec()),
+        };
+        self.cached_bytes -= old.map_or(0, |old| old.len());
     }
 
     fn drop_copy(&mut self, key: &[u8]) {
