@@ -168,7 +168,7 @@ pub fn count(
             let name = format!("{}, a SET", way.name(clients));
             if is_wanted(&name) {
                 way.start(&mut counter.shell)?;
-                let run = |_: &mut Shell, count| redis::set(clients, count);
+                let run = |_: &mut Shell, count| redis::set(way, clients, count);
                 counter.row(name, few, failures, &run);
             }
         }

@@ -11,7 +11,7 @@ use crate::disk::{Bus, Cache, Disk};
 use crate::failures::Failures;
 use crate::load::{self, Field};
 use crate::owned::FIND;
-use crate::redis::{self, AREA, Answers, Way};
+use crate::redis::{self, AREA, Answers, Blocks, Network, Way};
 use crate::shell::Shell;
 use crate::stages::{Share, Stage, Totals, plugin};
 
@@ -34,22 +34,67 @@ pub struct Row {
 }
 
 /// A kind of machine.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Devices {
+    /// The kernel's alone.
+    Kernels,
+    /// An NVMe function is a program's.
+    NvmeFunction,
+    /// That, and a virtual function of the card.
+    BothFunctions,
+}
+
+/// A kind of machine, and what runs on it.
 #[derive(Clone, Copy)]
 struct Kind {
     system: System,
-    has_function: bool,
+    devices: Devices,
 }
 
 impl Kind {
+    /// All on which a system is measured with disks behind this bus.
+    fn of(system: System, bus: Bus) -> Vec<Self> {
+        let devices: &[Devices] = match (system, bus) {
+            (System::Sietch, Bus::Nvme) => &[
+                Devices::Kernels,
+                Devices::NvmeFunction,
+                Devices::BothFunctions,
+            ],
+            _ => &[Devices::Kernels],
+        };
+        let kinds = devices.iter().map(|&devices| Self { system, devices });
+        kinds.collect()
+    }
+
+    /// Whether an image is behind no disk of its kernel's.
+    fn has_function(self) -> bool {
+        self.devices != Devices::Kernels
+    }
+
+    /// Those by a VNIC come last: it stays when it is there.
     fn ways(self) -> Vec<Way> {
-        match (self.system, self.has_function) {
-            (_, true) => vec![Way::FunctionLog, Way::FunctionNative],
-            (System::Sietch, false) => {
+        let both = |blocks, networks: &[Network]| {
+            let ways = networks
+                .iter()
+                .map(move |&network| Way::both(blocks, network));
+            ways.flatten().collect::<Vec<_>>()
+        };
+        match (self.system, self.devices) {
+            (System::Sietch, Devices::Kernels) => {
                 let mut ways = Way::ALL.to_vec();
-                ways.extend([Way::RingLog, Way::RingNative]);
+                ways.extend(both(Blocks::Ring, &[Network::Kernel, Network::Vnic]));
                 ways
             }
-            _ => Way::ALL.to_vec(),
+            (_, Devices::Kernels) => Way::ALL.to_vec(),
+            (_, Devices::NvmeFunction) => both(Blocks::Function, &[Network::Kernel, Network::Vnic]),
+            (_, Devices::BothFunctions) => both(Blocks::Function, &[Network::Function]),
+        }
+    }
+
+    fn flags(self) -> &'static [&'static str] {
+        match self.devices {
+            Devices::BothFunctions => &["--nic", "igb", "--kernel-option", "igb.max_vfs=1"],
+            _ => &[],
         }
     }
 }
@@ -73,17 +118,24 @@ impl Place {
         ];
         let own = Disk::new(Cache::Unsafe, None)?;
         let mut disks = vec![others[0].flag(bus), others[1].flag(bus)];
-        match (kind.system.is_linux(), kind.has_function) {
+        match (kind.system.is_linux(), kind.has_function()) {
             (true, _) => {}
             (_, true) => disks.push(format!("{},vf=1", own.flag(bus))),
             (_, false) => disks.push(own.flag(bus)),
         }
         let mut programs = redis::additions()?;
         programs.push(format!("{0}:{0}", load::PROGRAM));
-        let mut shell = Shell::watched(kind.system, &disks, &programs, plugin(is_counting)?)?;
+        let mut shell = Shell::watched(
+            kind.system,
+            kind.flags(),
+            &disks,
+            &programs,
+            plugin(is_counting)?,
+        )?;
+        redis::reach_own_network()?;
         shell.mount(kind.system, bus)?;
         let mut function = String::new();
-        if kind.has_function {
+        if kind.has_function() {
             function = shell.run(FIND)?.trim().to_string();
         } else if !kind.system.is_linux() {
             make_area(&mut shell, bus)?;
@@ -116,7 +168,7 @@ impl Place {
         self.find_library(way)?;
         let run = |count| {
             let before = Totals::read()?;
-            redis::set(1, count)?;
+            redis::set(way, 1, count)?;
             Ok::<_, String>((before, Totals::read()?))
         };
         let (short, long) = (run(SHORT)?, run(SHORT + MORE)?);
@@ -161,29 +213,23 @@ fn make_area(shell: &mut Shell, bus: Bus) -> Result<(), String> {
     shell.run(&create).map(drop)
 }
 
-/// Measures everything on disks behind `bus`; tables.
-pub fn measure(bus: Bus, systems: &[System], rounds: u32) -> String {
-    let mut kinds: Vec<Kind> = Vec::new();
-    for &system in systems {
-        kinds.push(Kind {
-            system,
-            has_function: false,
-        });
-        if bus == Bus::Nvme && system == System::Sietch {
-            kinds.push(Kind {
-                system,
-                has_function: true,
-            });
-        }
-    }
+/// Measures what is wanted, by the rows' names, on disks behind `bus`; tables.
+pub fn measure(
+    bus: Bus,
+    systems: &[System],
+    rounds: u32,
+    is_wanted: &dyn Fn(&str) -> bool,
+) -> String {
+    let kinds = systems.iter().flat_map(|&system| Kind::of(system, bus));
+    let kinds: Vec<Kind> = kinds.collect();
     let mut found = Found::default();
     for _ in 0..rounds {
         for &kind in &kinds {
-            found.run(kind, bus, false);
+            found.run(kind, bus, false, is_wanted);
         }
     }
     for &kind in &kinds {
-        found.run(kind, bus, true);
+        found.run(kind, bus, true, is_wanted);
     }
     let tables = crate::durable_page::tables(bus, &found.rows, &found.device);
     tables + &found.failures.to_markdown()
@@ -200,26 +246,32 @@ struct Found {
 
 impl Found {
     /// A machine, or a way, that fails is said, and missing.
-    fn run(&mut self, kind: Kind, bus: Bus, is_counting: bool) {
+    fn run(&mut self, kind: Kind, bus: Bus, is_counting: bool, is_wanted: &dyn Fn(&str) -> bool) {
+        let name = |way: &Way| format!("{}, {}", kind.system.name(), way.title());
+        let mut ways = kind.ways();
+        ways.retain(|way| is_wanted(&name(way)) && (!is_counting || way.has_stages()));
+        if ways.is_empty() {
+            return;
+        }
         let mut place = match Place::boot(kind, bus, is_counting) {
             Ok(place) => place,
             Err(why) => return self.failures.add(kind.system, "a machine", &why),
         };
-        if !kind.has_function && !is_counting {
+        if !kind.has_function() && !is_counting {
             match place.device_loop() {
                 Ok(rate) => self.device.push((kind.system, rate)),
                 Err(why) => self.failures.add(kind.system, "the disk itself", &why),
             }
         }
-        for way in kind.ways() {
-            eprintln!("{}: {}", kind.system.name(), way.server());
+        for way in ways {
+            eprintln!("{}", name(&way));
             let row = row_of(&mut self.rows, kind.system, way);
             let done = match is_counting {
                 true => counted(&mut place, row),
                 false => timed(&mut place, row),
             };
             if let Err(why) = done {
-                self.failures.add(kind.system, way.server(), &why);
+                self.failures.add(kind.system, &way.title(), &why);
             }
         }
     }
@@ -242,18 +294,21 @@ fn row_of(rows: &mut Vec<Row>, system: System, way: Way) -> &mut Row {
 }
 
 fn timed(place: &mut Place, row: &mut Row) -> Result<(), String> {
-    place.start(row.way)?;
-    redis::set(1, SHORT)?;
-    row.times.push(place.stages(row.way)?);
-    row.alone.push(redis::set(1, SHORT + MORE)?);
-    redis::set(50, MANY / 4)?;
-    row.many.push(redis::set(50, MANY)?);
+    let way = row.way;
+    place.start(way)?;
+    redis::set(way, 1, SHORT)?;
+    if way.has_stages() {
+        row.times.push(place.stages(way)?);
+    }
+    row.alone.push(redis::set(way, 1, SHORT + MORE)?);
+    redis::set(way, 50, MANY / 4)?;
+    row.many.push(redis::set(way, 50, MANY)?);
     Ok(())
 }
 
 fn counted(place: &mut Place, row: &mut Row) -> Result<(), String> {
     place.start(row.way)?;
-    redis::set(1, SHORT)?;
+    redis::set(row.way, 1, SHORT)?;
     row.counts.push(place.stages(row.way)?);
     Ok(())
 }

@@ -16,7 +16,7 @@ pub fn tables(bus: Bus, rows: &[Row], device: &[(System, f64)]) -> String {
     );
     let base = rows.iter().find(|row| is_base(row));
     for row in rows {
-        let named = format!("| {}, {} |", row.system.name(), row.way.server());
+        let named = format!("| {}, {} |", row.system.name(), row.way.title());
         let alone = rates(&row.alone, base.map(|base| &base.alone[..]));
         let many = rates(&row.many, base.map(|base| &base.many[..]));
         text += &format!("{named}{alone}{many}\n");
@@ -42,7 +42,7 @@ pub fn tables(bus: Bus, rows: &[Row], device: &[(System, f64)]) -> String {
 
 /// What others are compared with: Linux as it costs least.
 fn is_base(row: &Row) -> bool {
-    row.way == Way::Ext4 && row.system == System::Unmitigated
+    row.way == Way::EXT4 && row.system == System::Unmitigated
 }
 
 fn bounds(device: &[(System, f64)]) -> Vec<(System, Vec<f64>)> {
@@ -95,7 +95,7 @@ fn stages<'a>(
         text += &format!(
             "| {}, {} | {} | {} |\n",
             row.system.name(),
-            row.way.server(),
+            row.way.title(),
             cells.join(" | "),
             cell(&sum(&shares[1..]))
         );

@@ -158,11 +158,12 @@ fn measure_durable(flags: &Flags) -> Result<(), String> {
     let rounds = if flags.quick { 1 } else { flags.rounds };
     let mut tables = String::new();
     for bus in flags.buses() {
-        let some = durable::measure(bus, flags.systems(), rounds);
+        let is_wanted = |name: &str| flags.wants(name);
+        let some = durable::measure(bus, flags.systems(), rounds, &is_wanted);
         println!("{some}");
         tables += &format!("{some}\n");
     }
-    if flags.sietch || flags.bus.is_some() {
+    if flags.sietch || flags.bus.is_some() || !flags.words.is_empty() {
         return Ok(());
     }
     let quick = if flags.quick { " --quick" } else { "" };

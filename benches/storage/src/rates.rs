@@ -36,12 +36,12 @@ impl Row {
         Self::Sqlite(sqlite::Mode::Wal),
         Self::Sqlite(sqlite::Mode::Delete),
         Self::Postgres,
-        Self::Redis(Way::Ext4, 1),
-        Self::Redis(Way::Ext4, 50),
-        Self::Redis(Way::Log, 1),
-        Self::Redis(Way::Log, 50),
-        Self::Redis(Way::Native, 1),
-        Self::Redis(Way::Native, 50),
+        Self::Redis(Way::ALL[0], 1),
+        Self::Redis(Way::ALL[0], 50),
+        Self::Redis(Way::ALL[1], 1),
+        Self::Redis(Way::ALL[1], 50),
+        Self::Redis(Way::ALL[2], 1),
+        Self::Redis(Way::ALL[2], 50),
     ];
 
     fn name(self) -> String {
@@ -194,9 +194,9 @@ impl Place<'_> {
         } else {
             8 * self.count()
         };
-        redis::set(clients, count / 4)?;
+        redis::set(way, clients, count / 4)?;
         let before_s = shell.cpu_s();
-        let answers = redis::set(clients, count)?;
+        let answers = redis::set(way, clients, count)?;
         let cpu_s = shell.cpu_s() - before_s;
         let row = Row::Redis(way, clients).name();
         self.add_rate(&row, answers.rate, f64::from(count), cpu_s);

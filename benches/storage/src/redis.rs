@@ -1,9 +1,11 @@
 //! Servers that answer a SET when it is on the disk, and Redis' own client on the host: Redis with its append-only file on
 //! ext4 and, by `libsietch.so`, on a log (`docs/vsa.md`); and a server of our own on the log.
 
+use std::net::Ipv4Addr;
 use std::process::Command;
 
-use bench_pair::{Guest, example, library};
+use bench_pair::{example, library, tool};
+use qemu::namespace;
 
 use crate::shell::Shell;
 
@@ -13,62 +15,142 @@ pub const CLIENTS: [u32; 2] = [1, 50];
 const REDIS: &str = "/usr/bin/redis-server --protected-mode no --save '' --dir /mnt --appendonly yes --appendfsync always --auto-aof-rewrite-percentage 0";
 const FILES: &str = "/mnt/appendonlydir/*.incr.aof";
 
+/// The program that answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Server {
+    Redis,
+    /// `user/libos/examples/durable_kv`.
+    Native,
+}
+
 /// What makes a SET durable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Blocks {
+    /// A file of ext4.
     Ext4,
-    Log,
-    Native,
-    /// By libsietch.so, the log in an area, by its ring.
-    RingLog,
-    RingNative,
-    /// The log on an NVMe function.
-    FunctionLog,
-    FunctionNative,
+    /// A log on a disk of the kernel's; Redis' by libsietch.so.
+    Disk,
+    /// In an area, by its ring.
+    Ring,
+    /// On an NVMe function.
+    Function,
+}
+
+/// Whose network the server has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Network {
+    Kernel,
+    /// The server's own: a VNIC on the machine's card.
+    Vnic,
+    /// A virtual function of an 82576.
+    Function,
+}
+
+/// A server, what makes its SETs durable, and by what they come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    pub server: Server,
+    pub blocks: Blocks,
+    pub network: Network,
 }
 
 /// Where the area is that ways by a ring use.
 pub const AREA: &str = "/dev/vsa/log";
 
+const VNIC: &str = "vnic0";
+/// Where a machine with one has a virtual function of its card.
+const VIRTUAL_CARD: &str = "0000:00:11.0";
+/// A server's on a network of its own, and this host's in it.
+const OWN_ADDRESS: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 1);
+const THIS_HOST: Ipv4Addr = Ipv4Addr::new(192, 168, 7, 2);
+
 impl Way {
     /// On blocks that the kernel's disk has. In the order of the page.
-    pub const ALL: [Self; 3] = [Self::Ext4, Self::Log, Self::Native];
+    pub const ALL: [Self; 3] = [
+        Self::EXT4,
+        Self::of(Server::Redis, Blocks::Disk),
+        Self::of(Server::Native, Blocks::Disk),
+    ];
+    pub const EXT4: Self = Self::of(Server::Redis, Blocks::Ext4);
+
+    const fn of(server: Server, blocks: Blocks) -> Self {
+        Self {
+            server,
+            blocks,
+            network: Network::Kernel,
+        }
+    }
+
+    /// Both servers with a log on such blocks, by such a network.
+    pub fn both(blocks: Blocks, network: Network) -> [Self; 2] {
+        [Server::Redis, Server::Native].map(|server| Self {
+            server,
+            blocks,
+            network,
+        })
+    }
 
     /// How it is named on the page.
     pub fn name(self, clients: u32) -> String {
         let many = if clients == 1 { "" } else { "s" };
-        format!("{}, {clients} client{many}", self.server())
+        format!("{}, {clients} client{many}", self.title())
     }
 
-    /// The server, and where its log is.
-    pub fn server(self) -> &'static str {
-        match self {
-            Self::Ext4 => "Redis, `appendfsync always`",
-            Self::Log => "Redis, the same by `libsietch.so` on a log",
-            Self::Native => "`durable_kv` on a log",
-            Self::RingLog => "Redis, the same by `libsietch.so` on a log by an area's ring",
-            Self::RingNative => "`durable_kv` on a log by an area's ring",
-            Self::FunctionLog => "Redis, the same by `libsietch.so` on a log on an NVMe function",
-            Self::FunctionNative => "`durable_kv` on a log on an NVMe function",
-        }
+    /// The server, where its log is, and whose its network.
+    pub fn title(self) -> String {
+        let server = match (self.server, self.blocks) {
+            (Server::Redis, Blocks::Ext4) => return "Redis, `appendfsync always`".into(),
+            (Server::Redis, _) => "Redis, the same by `libsietch.so` on a log",
+            (Server::Native, _) => "`durable_kv` on a log",
+        };
+        let blocks = match self.blocks {
+            Blocks::Ext4 | Blocks::Disk => "",
+            Blocks::Ring => " by an area's ring",
+            Blocks::Function => " on an NVMe function",
+        };
+        let network = match self.network {
+            Network::Kernel => "",
+            Network::Vnic => ", by a VNIC of its own",
+            Network::Function => ", by a virtual function of the card",
+        };
+        format!("{server}{blocks}{network}")
     }
 
     /// The path of the blocks with the log.
-    fn blocks(self, shell: &Shell, function: &str) -> String {
-        match self {
-            Self::Ext4 | Self::Log | Self::Native => format!("/dev/{}", shell.raw_disk()),
-            Self::RingLog | Self::RingNative => AREA.into(),
-            Self::FunctionLog | Self::FunctionNative => {
-                format!("/sys/bus/pci/devices/{function}")
-            }
+    fn path(self, shell: &Shell, function: &str) -> String {
+        match self.blocks {
+            Blocks::Ext4 | Blocks::Disk => format!("/dev/{}", shell.raw_disk()),
+            Blocks::Ring => AREA.into(),
+            Blocks::Function => format!("/sys/bus/pci/devices/{function}"),
         }
     }
 
     /// What the server's program is called.
     pub fn program(self) -> &'static str {
-        match self {
-            Self::Native | Self::RingNative | Self::FunctionNative => "durable_kv",
-            _ => "redis-server",
+        match self.server {
+            Server::Native => "durable_kv",
+            Server::Redis => "redis-server",
+        }
+    }
+
+    /// Where it answers.
+    pub fn address(self) -> Ipv4Addr {
+        match self.network {
+            Network::Kernel => namespace::MACHINE,
+            Network::Vnic | Network::Function => OWN_ADDRESS,
+        }
+    }
+
+    /// Whether its stages are begun by system calls: those of who asks no kernel for frames are not.
+    pub fn has_stages(self) -> bool {
+        self.network == Network::Kernel
+    }
+
+    fn link(self) -> Option<&'static str> {
+        match self.network {
+            Network::Kernel => None,
+            Network::Vnic => Some(VNIC),
+            Network::Function => Some(VIRTUAL_CARD),
         }
     }
 
@@ -81,33 +163,58 @@ impl Way {
 
     /// The same where there is an NVMe function, whose blocks begin with zeroes.
     pub fn start_on(self, shell: &mut Shell, function: &str) -> Result<(), String> {
-        let blocks = self.blocks(shell, function);
-        let server = match self {
-            Self::Ext4 => REDIS.to_string(),
-            Self::Log | Self::RingLog | Self::FunctionLog => {
-                format!("env LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='{FILES}={blocks}' {REDIS}")
-            }
-            Self::Native | Self::RingNative | Self::FunctionNative => {
-                format!("/bin/durable_kv {PORT} {blocks}")
-            }
+        let path = self.path(shell, function);
+        let server = self.command(&path);
+        let blank = match self.blocks {
+            Blocks::Function => String::new(),
+            _ => format!("busybox dd if=/dev/zero of={path} bs=4096 count=4 2>/dev/null;"),
         };
-        let blank = match self {
-            Self::FunctionLog | Self::FunctionNative => String::new(),
-            _ => format!("busybox dd if=/dev/zero of={blocks} bs=4096 count=4 2>/dev/null;"),
-        };
+        if self.network == Network::Vnic {
+            shell.run(&format!(
+                "/bin/dladm show-vnic {VNIC} >/dev/null 2>&1 || /bin/dladm create-vnic -t -l eth0 {VNIC}"
+            ))?;
+        }
         shell.run(&format!(
-            "if [ \"$(busybox cat /tmp/way)\" = {self:?} ]; then \
+            "if [ \"$(busybox cat /tmp/way)\" = '{self:?}' ]; then \
                  busybox pidof redis-server durable_kv >/dev/null && exit 0; busybox cat /tmp/server.log; exit 1; \
              fi; \
              busybox killall redis-server durable_kv 2>/dev/null; \
              while busybox pidof redis-server durable_kv >/dev/null; do busybox sleep 0.2; done; \
-             busybox rm -rf /mnt/appendonlydir; {blank} busybox sync; echo {self:?} >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
+             busybox rm -rf /mnt/appendonlydir; {blank} busybox sync; echo '{self:?}' >/tmp/way; {server} >/tmp/server.log 2>&1 </dev/null &"
         ))?;
-        let ask: &[u8] = match self.program() {
-            "durable_kv" => b"*1\r\n$4\r\nPING\r\n",
-            _ => b"PING\r\n",
+        let ask: &[u8] = match self.server {
+            Server::Native => b"*1\r\n$4\r\nPING\r\n",
+            Server::Redis => b"PING\r\n",
         };
-        shell.wait_for_answer(PORT, ask)
+        shell.wait_for_answer((self.address(), PORT), ask)
+    }
+
+    /// What the guest's shell starts.
+    fn command(self, path: &str) -> String {
+        let link = self.link();
+        match (self.server, self.blocks) {
+            (Server::Redis, Blocks::Ext4) => REDIS.to_string(),
+            (Server::Redis, _) => {
+                let link =
+                    link.map(|link| format!("SIETCH_LINK={link} SIETCH_ADDRESS={OWN_ADDRESS}/24 "));
+                let link = link.unwrap_or_default();
+                format!(
+                    "env {link}LD_PRELOAD=/lib/libsietch.so SIETCH_LOG='{FILES}={path}' {REDIS}"
+                )
+            }
+            (Server::Native, _) => {
+                let link = link.map(|link| format!(" {link} {OWN_ADDRESS}/24"));
+                format!("/bin/durable_kv {PORT} {path}{}", link.unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// Gives this host an address in the network that servers have of their own, once a machine is there.
+pub fn reach_own_network() -> Result<(), String> {
+    match namespace::add_address(THIS_HOST) {
+        true => Ok(()),
+        false => Err(format!("{THIS_HOST} cannot be added to the tap interface.")),
     }
 }
 
@@ -129,6 +236,7 @@ pub fn additions() -> Result<Vec<String>, String> {
         "/usr/bin/redis-server:/usr/bin/redis-server".into(),
         format!("{preloaded}:/lib/libsietch.so"),
         format!("{server}:/bin/durable_kv"),
+        format!("{}:/bin/dladm", tool("dladm")?),
     ])
 }
 
@@ -142,9 +250,9 @@ pub struct Answers {
 }
 
 /// So many SETs of 3 bytes, as the client has them.
-pub fn set(clients: u32, count: u32) -> Result<Answers, String> {
+pub fn set(way: Way, clients: u32, count: u32) -> Result<Answers, String> {
     let output = Command::new("redis-benchmark")
-        .args(["-h", &Guest::address(PORT).ip().to_string()])
+        .args(["-h", &way.address().to_string()])
         .args(["-c", &clients.to_string(), "-n", &count.to_string()])
         .args(["-t", "set", "-r", "1000", "--precision", "3"])
         .output()

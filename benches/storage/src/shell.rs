@@ -2,7 +2,7 @@
 //! but what it has left in the background.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpStream;
+use std::net::{Ipv4Addr, TcpStream};
 use std::time::Duration;
 
 use bench_pair::names::{self, Names};
@@ -50,14 +50,15 @@ impl Shell {
         Self::of(system.boot(&args(disks, programs, SHELL))?)
     }
 
-    /// The same with a plugin of QEMU's translator.
+    /// The same with more flags and a plugin of QEMU's translator.
     pub fn watched(
         system: System,
+        flags: &[&str],
         disks: &[String],
         programs: &[String],
         plugin: String,
     ) -> Result<Self, String> {
-        let args = args(disks, programs, SHELL);
+        let args = [flags, &args(disks, programs, SHELL)].concat();
         Self::of(system.boot_on(&args, |machine| machine.plugin = Some(plugin))?)
     }
 
@@ -115,9 +116,13 @@ impl Shell {
         raw
     }
 
-    /// Waits until a server of the guest's answers `ask` at `port`.
-    pub fn wait_for_answer(&mut self, port: u16, ask: &[u8]) -> Result<(), String> {
-        self.guest.wait_for_answer(port, ask).map(drop)
+    /// Waits until a server of the guest's answers `ask` at an address of its.
+    pub fn wait_for_answer(
+        &mut self,
+        (host, port): (Ipv4Addr, u16),
+        ask: &[u8],
+    ) -> Result<(), String> {
+        self.guest.wait_for_answer_at(host, port, ask).map(drop)
     }
 
     /// Seconds of the host's CPUs that the machine has used.

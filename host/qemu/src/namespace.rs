@@ -81,7 +81,7 @@ fn add_tap(nic: Nic) -> bool {
 /// Gives this host one more address at the tap interface; false if that fails.
 pub fn add_address(address: impl Into<IpAddr>) -> bool {
     ip(&match address.into() {
-        IpAddr::V4(address) => format!("address add {address}/24 dev {TAP}"),
+        IpAddr::V4(address) => format!("address replace {address}/24 dev {TAP}"),
         // Nobody else is there who could have it.
         IpAddr::V6(address) => format!("address add {address}/64 dev {TAP} nodad"),
     })
