@@ -49,7 +49,7 @@ pub fn taken(functions: &[Function], of: PciAddress) -> Vec<Range<u64>> {
     taken
 }
 
-/// Where a function itself answers.
+/// Where a function itself answers. A virtual one's base addresses read as zero: they lie where its physical one was told.
 fn own(function: &Function) -> Vec<Range<u64>> {
     let (bars, rom) = match function.buses_behind() {
         Some(_) => (BRIDGE_BARS, BRIDGE_ROM),
@@ -60,7 +60,10 @@ fn own(function: &Function) -> Vec<Range<u64>> {
     let mut ranges = Vec::new();
     let mut index = 0;
     while index < bars {
-        let (bar, words) = function.find_bar(index);
+        let (bar, words) = match function.physical() {
+            Some(_) => (function.bars().get(index).copied().flatten(), 1),
+            None => function.find_bar(index),
+        };
         ranges.extend(bar.map(|bar| bar.start.0..bar.start.0.saturating_add(bar.bytes as u64)));
         index += words;
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::Test;
 use crate::build::{self, Link};
+use crate::disks::Image;
 use crate::guest::{BOOT_PATIENCE, Setup};
 use crate::redis;
 use crate::status::expect_status;
@@ -16,7 +17,7 @@ pub const TESTS: &[Test] = &[
         serves_beside,
     ),
     (
-        "virtual functions are on the bus, each behind the IOMMU with a domain of its own",
+        "virtual functions of two cards are on the bus, each behind the IOMMU with a domain and addresses of its own",
         on_the_bus,
     ),
     (
@@ -53,11 +54,11 @@ fn serves_beside(setup: &Setup) -> Result<(), String> {
     }
 }
 
-/// What a machine with so many says to a script.
-fn said(setup: &Setup, vfs: &'static str, script: &str) -> Result<String, String> {
+/// What a machine with so many, and more flags, says to a script.
+fn said(setup: &Setup, vfs: &'static str, more: &[&str], script: &str) -> Result<String, String> {
     let setup = setup.with_nic("igb");
     let program = ["busybox", "sh", "-c", script];
-    let end = setup.start(&[&flags(vfs)[..], &program].concat())?;
+    let end = setup.start(&[&flags(vfs)[..], more, &program].concat())?;
     let end = end.wait(BOOT_PATIENCE)?;
     expect_status(&end, 0)?;
     Ok(end.console)
@@ -67,11 +68,18 @@ fn on_the_bus(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() {
         return Ok(());
     }
+    let disk = Image::new("beside-vfs", 1 << 20)?;
     let script = format!(
-        "for at in 12.0 12.2; do echo $(cat {FOLDER}/0000:00:$at/vendor {FOLDER}/0000:00:$at/device); \
+        "cat {FOLDER}/*/resource; for at in 12.0 12.2; do echo $(cat {FOLDER}/0000:00:$at/vendor {FOLDER}/0000:00:$at/device); \
          ls {FOLDER}/0000:00:$at/resource0; done; ls {FOLDER}; cat /proc/iommu"
     );
-    let console = said(setup, "igb.max_vfs=2", &script)?;
+    let console = said(
+        setup,
+        "igb.max_vfs=2",
+        &[&disk.flag(",bus=nvme,vf=1")],
+        &script,
+    )?;
+    lie_apart(&console)?;
     let lines = [
         "0x8086 0x10ca",
         "0000:00:12.0/resource0",
@@ -87,11 +95,37 @@ fn on_the_bus(setup: &Setup) -> Result<(), String> {
     }
 }
 
+/// No two base addresses that a console shows, as start, last byte and kind, have a byte in common.
+fn lie_apart(console: &str) -> Result<(), String> {
+    let mut ranges: Vec<(u64, u64)> = console.lines().filter_map(base_address).collect();
+    ranges.sort_unstable();
+    // Each virtual function of the card has two, that of the disk one.
+    if ranges.len() < 5 {
+        return Err(format!("there are too few addresses: {console}"));
+    }
+    match ranges.windows(2).find(|pair| pair[1].0 <= pair[0].1) {
+        Some(pair) => Err(format!("two share addresses: {pair:x?}: {console}")),
+        None => Ok(()),
+    }
+}
+
+/// Where it begins and ends, of one that is there.
+fn base_address(line: &str) -> Option<(u64, u64)> {
+    let numbers = line.split_whitespace().map(|word| {
+        let digits = word.strip_prefix("0x")?;
+        u64::from_str_radix(digits, 16).ok()
+    });
+    match numbers.collect::<Option<Vec<_>>>()?[..] {
+        [start, last, _] if start != 0 => Some((start, last)),
+        _ => None,
+    }
+}
+
 fn too_many(setup: &Setup) -> Result<(), String> {
     if !setup.has_our_pci() {
         return Ok(());
     }
-    let console = said(setup, "igb.max_vfs=200", &format!("ls {FOLDER}"))?;
+    let console = said(setup, "igb.max_vfs=200", &[], &format!("ls {FOLDER}"))?;
     let count = console.matches("0000:00:12.").count() + console.matches("0000:00:13.").count();
     match count {
         7 => Ok(()),
