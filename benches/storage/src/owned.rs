@@ -1,9 +1,9 @@
 //! Transfers of a program on blocks that it owns: on an area's ring (`user/libos/examples/area_io.rs`), which the kernel
 //! translates, and on an NVMe virtual function (`user/libos/examples/blocks.rs`), where no kernel is asked.
 //!
-//! On a function, and on a ring if it is told so, the program looks for completions until the emulated disk has made one, and
-//! how long that takes is the host's. So an instruction of the program's counts once for each transfer at most: looks in vain
-//! are left out, and so would loops be.
+//! On a function the program looks for completions until the emulated disk has made one, and how long that takes is the
+//! host's. So an instruction of the program's counts once for each transfer at most: looks in vain are left out, and so would
+//! loops be.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -21,8 +21,6 @@ const MORE: u32 = 10_000;
 /// How often; the median counts.
 const SAMPLES: usize = 3;
 const LOADS: [(&str, u32); 4] = [("read", 1), ("write", 1), ("read", 32), ("write", 32)];
-/// How `area_io` waits: how a row is called, and what it is told.
-const WAITS: [(&str, &str); 2] = [("", ""), (", looked for", "looks")];
 /// Where the kernel's half of the addresses begins.
 const KERNEL: u64 = 1 << 63;
 /// Functions of the class of NVMe that no driver of the kernel has.
@@ -65,7 +63,7 @@ fn on_area(bus: Bus) -> Result<Vec<Cost>, String> {
         "echo create {name} 0 60000000 it >/dev/vsa/control"
     ))?;
     let what = format!("an area's ring, {}", bus.name());
-    rows(&mut shell, &names, &what, "area_io /dev/vsa/it", &WAITS)
+    rows(&mut shell, &names, &what, "area_io /dev/vsa/it")
 }
 
 fn on_function() -> Result<Vec<Cost>, String> {
@@ -81,8 +79,7 @@ fn on_function() -> Result<Vec<Cost>, String> {
     let (mut shell, names) = Shell::counted(System::Sietch, &disks, &[program])?;
     let function = shell.run(FIND)?;
     let command = format!("blocks {}", function.trim());
-    let on = "an NVMe virtual function";
-    rows(&mut shell, &names, on, &command, &WAITS[..1])
+    rows(&mut shell, &names, "an NVMe virtual function", &command)
 }
 
 /// Builds an example of `sietch-io`; what to add to a machine.
@@ -99,22 +96,13 @@ fn example(name: &str) -> Result<String, String> {
     }
 }
 
-fn rows(
-    shell: &mut Shell,
-    names: &Names,
-    on: &str,
-    command: &str,
-    waits: &[(&str, &str)],
-) -> Result<Vec<Cost>, String> {
+fn rows(shell: &mut Shell, names: &Names, on: &str, command: &str) -> Result<Vec<Cost>, String> {
     let mut rows = Vec::new();
-    let loads = LOADS
-        .iter()
-        .flat_map(|load| waits.iter().map(move |wait| (load, wait)));
-    for ((what, depth), (looks, word)) in loads {
-        let name = format!("{on}: {what}, depth {depth}{looks}");
+    for (what, depth) in LOADS {
+        let name = format!("{on}: {what}, depth {depth}");
         let mut run = |count: u32| {
             let before = counter::read()?;
-            shell.run(&format!("{command} {what} {depth} {count} {word}"))?;
+            shell.run(&format!("{command} {what} {depth} {count}"))?;
             Ok::<_, String>(counter::read()?.since(&before))
         };
         run(SHORT)?;

@@ -1,14 +1,11 @@
-//! `area_io AREA read|write DEPTH COUNT [looks]`: random transfers of 4 KiB to an area, so many under way at a time.
+//! `area_io AREA read|write DEPTH COUNT`: random transfers of 4 KiB to an area, so many under way at a time.
 //!
-//! It sleeps for completions, or looks for them before it does. At a depth of more than one, eight are handed over at once, as
-//! by `fio` in `benches/storage`.
+//! At a depth of more than one, eight are handed over at once, as by `fio` in `benches/storage`.
 
 use std::error::Error;
 use std::path::Path;
 
-use sietch_io::storage::{
-    Area, AreaConfig, BlockQueue, Buffer, Completion, Looks, Operation, Outcome, Request,
-};
+use sietch_io::storage::{Area, AreaConfig, BlockQueue, Buffer, Operation, Outcome, Request};
 
 const BYTES: usize = 4096;
 
@@ -19,8 +16,6 @@ struct Load {
     blocks: u64,
     places: u64,
     place: u64,
-    /// Before it sleeps.
-    looks: Option<Looks>,
 }
 
 impl Load {
@@ -39,26 +34,11 @@ impl Load {
         self.area.submit(request).expect("there is room");
     }
 
-    /// The next completion, if there is one, or comes while it looks.
-    fn next(&mut self) -> Option<Completion> {
-        let mut next = self.area.poll();
-        if next.is_none()
-            && let Some(looks) = &mut self.looks
-        {
-            self.area.kick();
-            looks.until(|| {
-                next = self.area.poll();
-                next.is_some()
-            });
-        }
-        next
-    }
-
     /// Waits until at least so many are complete, and takes them.
     fn take(&mut self, least: u64, buffers: &mut Vec<Buffer>) -> Result<(), Box<dyn Error>> {
         let mut left = least;
         while left != 0 {
-            match self.next() {
+            match self.area.poll() {
                 Some(done) if done.outcome == Outcome::Done => {
                     buffers.extend(done.buffer);
                     left -= 1;
@@ -73,8 +53,8 @@ impl Load {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, path, what, depth, count, how @ ..] = &arguments[..] else {
-        return Err("area_io AREA read|write DEPTH COUNT [looks]".into());
+    let [_, path, what, depth, count] = &arguments[..] else {
+        return Err("area_io AREA read|write DEPTH COUNT".into());
     };
     let (depth, mut count): (u64, u64) = (depth.parse()?, count.parse()?);
     let mut area = Area::open(Path::new(path), AreaConfig::default())?;
@@ -94,7 +74,6 @@ fn main() -> Result<(), Box<dyn Error>> {
         blocks,
         places: geometry.blocks / blocks,
         place: 1,
-        looks: (!how.is_empty()).then(Looks::default),
     };
     let batch = depth.min(8);
     let mut under_way = 0;

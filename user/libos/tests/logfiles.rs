@@ -124,7 +124,7 @@ impl BlockQueue for Slow {
         true
     }
 
-    fn ends_without_calls(&self) -> bool {
+    fn ends_without_kernel(&self) -> bool {
         true
     }
 }

@@ -106,10 +106,6 @@ impl BlockQueue for Area {
         self.0.wait(timeout)
     }
 
-    fn ends_without_calls(&self) -> bool {
-        true
-    }
-
     fn put_off(&mut self) {
         self.0.put_off();
     }

@@ -120,8 +120,9 @@ pub trait BlockQueue {
     /// Asks for the doorbell with the next completion; false if one is there already, to be taken first.
     fn arm(&mut self) -> bool;
 
-    /// Whether requests that the device was told of end without a call: who waits for one may look for it, by [`poll`](Self::poll).
-    fn ends_without_calls(&self) -> bool {
+    /// Whether requests that the device was told of end without the kernel: who waits for one may look for it, by
+    /// [`poll`](Self::poll).
+    fn ends_without_kernel(&self) -> bool {
         false
     }
 

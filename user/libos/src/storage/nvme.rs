@@ -349,7 +349,7 @@ impl BlockQueue for NvmeQueue {
         Ok(())
     }
 
-    fn ends_without_calls(&self) -> bool {
+    fn ends_without_kernel(&self) -> bool {
         true
     }
 

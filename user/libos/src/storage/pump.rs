@@ -149,12 +149,12 @@ impl Pump {
 
     /// Whether who waits should begin with looks, by [`turn`](Self::turn), and then [note](Looks::note) what became of them.
     pub fn are_looks_due(&mut self) -> bool {
-        self.queue.ends_without_calls() && self.looks.are_due()
+        self.queue.ends_without_kernel() && self.looks.are_due()
     }
 
     /// Who waits does so asleep from now on, until the looks are told that it is over.
     pub fn note_sleep(&mut self) {
-        if self.queue.ends_without_calls() {
+        if self.queue.ends_without_kernel() {
             self.looks.sleep();
         }
     }

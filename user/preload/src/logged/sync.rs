@@ -3,7 +3,7 @@
 //! Who finds nobody out takes all that was written by then, goes out with it and comes back. Who finds somebody out waits for that, and
 //! looks whether its own bytes were among them; if not, it is the next to go.
 //!
-//! A thread that syncs again and again, and no other does, looks for the device's end before it sleeps, where that comes without a call
+//! A thread that syncs again and again, and no other does, looks for the device's end before it sleeps, where that comes without the kernel
 //! (`sietch_io::storage`, `looks`). Where several do, who sleeps lets the others write what the next one brings out.
 
 use std::ffi::c_int;
