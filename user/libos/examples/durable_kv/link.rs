@@ -5,28 +5,29 @@
 //! that waits for its answer before it asks again has the server pay that twice for each request.
 //!
 //! # Idea
-//! One loop looks at both kinds of rings by turns. Nothing happened for [`PATIENCE_NANOS`]: both doorbells are asked for, and one
-//! poll(2) waits for either. So a server that nobody asks sleeps, and one that is asked looks, for no longer than a request takes.
+//! One loop serves both kinds of rings by turns. When nothing has happened in a turn it looks for what comes without the kernel, as
+//! long as that is worth it: for the end of a function's transfer ([`Looks`](sietch_io::storage::Looks)) with more turns, and if the
+//! disk has nothing to do for the frames of a card, which [`Queue::poll`] does. What the kernel brings comes sooner to who sleeps. Then
+//! both doorbells are asked for, and one poll(2) waits for either.
 
 use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use rt::Clock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sietch_io::storage::Look;
 use sietch_io::{Connection, Event, Queue};
 
 use crate::client::Client;
 use crate::store::Store;
-
-/// What a client on the same machine or in its rack takes to ask again, and a disk of flash to write.
-const PATIENCE_NANOS: u64 = 200_000;
 
 /// See the module.
 pub struct Server {
     store: Store,
     queue: Queue,
     clients: HashMap<Connection, Peer>,
+    /// While the disk's end is looked for.
+    look: Option<Look>,
 }
 
 /// A connection.
@@ -44,6 +45,7 @@ impl Server {
             store,
             queue,
             clients: HashMap::new(),
+            look: None,
         }
     }
 
@@ -52,22 +54,46 @@ impl Server {
     /// Errors: why.
     pub fn serve(&mut self) -> io::Result<()> {
         let mut durable = 0;
-        let mut clock = Clock::new();
-        let mut calm_since = clock.now();
         loop {
             self.queue.poll(Some(Duration::ZERO))?;
             let has_heard = self.take_events();
             self.store.turn()?;
             let is_more = self.store.durable() != durable;
-            if is_more || has_heard {
+            if is_more {
                 durable = self.store.durable();
-                self.answer(durable);
-                calm_since = clock.now();
-            } else if clock.now().saturating_sub(calm_since) >= PATIENCE_NANOS {
-                self.wait()?;
-                calm_since = clock.now();
+                self.note_end();
+            }
+            match is_more || has_heard {
+                true => self.answer(durable),
+                false => self.rest()?,
             }
         }
+    }
+
+    /// The disk has ended what was looked for, or slept for.
+    fn note_end(&mut self) {
+        match self.look.take() {
+            Some(_) => self.store.looks().note(true),
+            None => self.store.looks().wake(),
+        }
+    }
+
+    /// Nothing happened: another turn, if the disk's end is to be looked for, or a sleep.
+    fn rest(&mut self) -> io::Result<()> {
+        let Some(look) = &mut self.look else {
+            let is_due = self.store.is_busy() && self.store.are_looks_due();
+            self.look = is_due.then(Look::begin);
+            return match is_due {
+                true => Ok(()),
+                false => self.wait(),
+            };
+        };
+        if !look.is_over() {
+            return Ok(());
+        }
+        self.look = None;
+        self.store.looks().note(false);
+        self.wait()
     }
 
     /// Until a frame comes, or the disk has ended something.
@@ -78,6 +104,7 @@ impl Server {
         if !self.store.arm() {
             return Ok(());
         }
+        self.store.note_sleep();
         let most = self.queue.arm()?;
         if most == Some(Duration::ZERO) {
             return Ok(());

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use plog::{AppendError, Compacted, Found, Limits, MAP_HEADER_BYTES, Map, MapError, Ticket};
-use sietch_io::storage::{self, BUFFER_BYTES, Pump, open_or_format};
+use sietch_io::storage::{self, BUFFER_BYTES, Looks, Pump, open_or_format};
 
 use crate::resp::Command;
 
@@ -82,6 +82,21 @@ impl Store {
 
     pub fn arm(&mut self) -> bool {
         self.pump.arm()
+    }
+
+    /// Whether who waits for the disk should begin with looks, by [`turn`](Self::turn).
+    pub fn are_looks_due(&mut self) -> bool {
+        self.pump.are_looks_due()
+    }
+
+    /// Who waits for the disk does so asleep from now on.
+    pub fn note_sleep(&mut self) {
+        self.pump.note_sleep();
+    }
+
+    /// Of the disk.
+    pub fn looks(&mut self) -> &mut Looks {
+        self.pump.looks()
     }
 
     /// Tells the disk what was asked for, and learns what has ended.
