@@ -186,7 +186,11 @@ impl Way {
             Server::Native => b"*1\r\n$4\r\nPING\r\n",
             Server::Redis => b"PING\r\n",
         };
-        shell.wait_for_answer((self.address(), PORT), ask)
+        let answered = shell.wait_for_answer((self.address(), PORT), ask);
+        answered.map_err(|why| {
+            let said = shell.run("busybox tail -n 3 /tmp/server.log");
+            format!("{why}; the server says {:?}", said.unwrap_or_default())
+        })
     }
 
     /// What the guest's shell starts.
