@@ -2,6 +2,9 @@
 //!
 //! A completion is new if its phase is that of this turn around the ring; the controller writes it last.
 //! As many commands are under way as there are places but one, so neither ring is ever full.
+//!
+//! To tell the controller how far completions were taken is a write to a register, which under a hypervisor is an exit. So it is told
+//! when it might lack room for the ends of what is under way otherwise, and before who takes them waits for an interrupt.
 
 use block::Broken;
 use hal::caching::WriteBack;
@@ -111,9 +114,16 @@ impl Ring {
         place
     }
 
-    /// Shows the controller what was added.
+    /// Shows the controller what was added, and before that how far we are, if it had no room for the end of each otherwise.
     pub(crate) fn publish(&mut self) {
         if self.tail != self.told_tail {
+            let (untold, under_way) = (
+                self.distance(self.told_head, self.head),
+                self.distance(self.head, self.tail),
+            );
+            if untold + under_way >= self.entries {
+                self.tell_head();
+            }
             self.doorbells.tail.ring(self.tail);
             self.told_tail = self.tail;
         }
@@ -131,12 +141,11 @@ impl Ring {
         has_ended
     }
 
-    /// The next completion. When there is none, the controller hears how far we are.
+    /// The next completion.
     pub(crate) fn take(&mut self) -> Result<Option<Answer>, Broken> {
         let at = self.at_head();
         let word = self.completions.acquire_u32(at + 12);
         if word & PHASE != self.phase {
-            self.tell_head();
             return Ok(None);
         }
         let queue = self.completions.read_u32(at + 8);
@@ -159,6 +168,14 @@ impl Ring {
         if self.head != self.told_head {
             self.doorbells.head.ring(self.head);
             self.told_head = self.head;
+        }
+    }
+
+    /// Places from one to another. Each command that was added has one completion, so those under way lie between `head` and `tail`.
+    fn distance(&self, from: u16, to: u16) -> u16 {
+        match to.checked_sub(from) {
+            Some(distance) => distance,
+            None => to + self.entries - from,
         }
     }
 

@@ -186,8 +186,7 @@ impl Controller {
 
     /// Up to where a queue's completions were taken, as it was last told.
     pub fn head_told(&self, queue: u16) -> u32 {
-        let at = 0x1004 + usize::from(queue) * 8;
-        self.0.borrow().registers.read32(at)
+        self.0.borrow().head_told(queue).into()
     }
 
     /// The next command of an I/O queue.
@@ -315,10 +314,25 @@ impl State {
         })
     }
 
+    /// Up to where a queue's completions were taken, as far as it can know.
+    fn head_told(&self, number: u16) -> u16 {
+        let at = usize::from(number) * 8 + 4;
+        let Some((doorbells, _)) = self.shadows.filter(|_| number != 0) else {
+            return self.registers.read32(0x1000 + at) as u16;
+        };
+        let mut word = [0; 4];
+        let at = DeviceAddr(doorbells + at as u64);
+        self.memory.read(at, &mut word).unwrap();
+        u32::from_le_bytes(word) as u16
+    }
+
     fn end(&mut self, number: u16, id: u16, status: u16, result: u32) {
+        let head = self.head_told(number);
         let Some(queue) = self.queues.get_mut(&number) else {
             return;
         };
+        let next = (queue.tail + 1) % queue.entries;
+        assert_ne!(next, head, "there is no room in queue {number}");
         let at = queue.completions + u64::from(queue.tail) * 16;
         let words = [
             result,
@@ -328,7 +342,7 @@ impl State {
         ];
         let bytes: Vec<_> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         self.memory.write(DeviceAddr(at), &bytes).unwrap();
-        queue.tail = (queue.tail + 1) % queue.entries;
+        queue.tail = next;
         queue.phase ^= queue.tail == 0;
     }
 

@@ -687,3 +687,42 @@ fn who_takes_one_at_a_time_and_waits_has_told_how_far_it_is() {
         assert_eq!(device.head_told(1), round);
     }
 }
+
+#[test]
+fn who_looks_for_ends_tells_how_far_it_is_only_when_there_would_be_no_room() {
+    for has_shadows in [false, true] {
+        let memory = SimMemory::new();
+        let model = Model {
+            entries: 8,
+            has_shadows,
+            ..Model::default()
+        };
+        let device = Controller::new(&memory, model);
+        let mut driver = open(&memory, &device).unwrap();
+        let mut channels = driver.start(0).unwrap();
+        let (mut told, mut last) = (0, 0);
+        // One at a time, several, and as many as there can be.
+        let depths = [1; 70].into_iter().chain([3, 7, 1, 2, 7, 7]);
+        for depth in depths {
+            let flush = Command {
+                operation: Operation::Flush,
+                sectors: SectorRange { first: 0, count: 0 },
+                spans: &[],
+            };
+            for _ in 0..depth {
+                channels[0].submit(&flush).unwrap();
+            }
+            channels[0].publish();
+            // The controller looks whether there is room for each of them.
+            for _ in 0..depth {
+                let seen = device.fetch().expect("there is a command");
+                device.end(&seen, 0);
+                assert!(channels[0].complete().unwrap().is_some());
+                assert!(channels[0].complete().unwrap().is_none());
+            }
+            told += u32::from(device.head_told(1) != last);
+            last = device.head_told(1);
+        }
+        assert!((1..=70 / 7 + 6).contains(&told), "{told}");
+    }
+}
