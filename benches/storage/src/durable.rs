@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use bench_pair::System;
+use bench_pair::{System, example};
 
 use crate::disk::{Bus, Cache, Disk};
 use crate::failures::Failures;
@@ -15,11 +15,14 @@ use crate::redis::{self, AREA, Answers, Blocks, Network, Way};
 use crate::shell::Shell;
 use crate::stages::{Share, Stage, Totals, plugin};
 
-/// SETs of a short run, and how many more a long one has.
+/// SETs of a short run whose stages are told apart, and how many more a long one has.
 const SHORT: u32 = 50;
 const MORE: u32 = 400;
-/// Of 50 clients.
-const MANY: u32 = 4000;
+/// SETs that give a rate and a tail: of one client, and of 50.
+const ALONE: u32 = 4000;
+const MANY: u32 = 20_000;
+/// Writes of the loop on a function.
+const FORCED: u32 = 5000;
 /// Parts of programs' addresses that are counted together.
 const PART_BYTES: u64 = 64 << 10;
 
@@ -42,6 +45,26 @@ enum Devices {
     NvmeFunction,
     /// That, and a virtual function of the card.
     BothFunctions,
+}
+
+/// A loop of writes that are durable one by one, which bounds all that waits for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// By system calls, a flush behind each write.
+    Calls,
+    /// On an NVMe function, by writes that are forced.
+    Function,
+}
+
+impl Bound {
+    pub const ALL: [Self; 2] = [Self::Calls, Self::Function];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Calls => "4 KiB and a flush on the disk itself",
+            Self::Function => "4 KiB, forced, on an NVMe function, and nothing else",
+        }
+    }
 }
 
 /// A kind of machine, and what runs on it.
@@ -91,6 +114,15 @@ impl Kind {
         }
     }
 
+    /// The loop that bounds what runs here.
+    fn bound(self) -> Option<Bound> {
+        match self.devices {
+            Devices::Kernels => Some(Bound::Calls),
+            Devices::NvmeFunction => Some(Bound::Function),
+            Devices::BothFunctions => None,
+        }
+    }
+
     fn flags(self) -> &'static [&'static str] {
         match self.devices {
             Devices::BothFunctions => &["--nic", "igb", "--kernel-option", "igb.max_vfs=1"],
@@ -125,6 +157,7 @@ impl Place {
         }
         let mut programs = redis::additions()?;
         programs.push(format!("{0}:{0}", load::PROGRAM));
+        programs.push(format!("{}:/bin/blocks", example("sietch-io", "blocks")?));
         let mut shell = Shell::watched(
             kind.system,
             kind.flags(),
@@ -149,9 +182,21 @@ impl Place {
         })
     }
 
-    fn device_loop(&mut self) -> Result<f64, String> {
-        let command = load::device_for(self.shell.raw_disk(), 1);
-        Field::Writes.of(&self.shell.run(&command)?)
+    /// Writes a second of who does nothing else, one after the other.
+    fn device_loop(&mut self, bound: Bound) -> Result<f64, String> {
+        match bound {
+            Bound::Calls => {
+                let command = load::device_for(self.shell.raw_disk(), 1);
+                Field::Writes.of(&self.shell.run(&command)?)
+            }
+            Bound::Function => {
+                let command = format!("blocks {} forced 1 {FORCED}", self.function);
+                let said = self.shell.run(&command)?;
+                let rate = said.trim().strip_suffix("/s");
+                let rate = rate.and_then(|said| said.rsplit(' ').next()?.parse().ok());
+                rate.ok_or(format!("{command}: {said}"))
+            }
+        }
     }
 
     fn start(&mut self, way: Way) -> Result<(), String> {
@@ -239,8 +284,8 @@ pub fn measure(
 #[derive(Default)]
 struct Found {
     rows: Vec<Row>,
-    /// Rounds a second on the disk itself.
-    device: Vec<(System, f64)>,
+    /// Writes a second of loops that do nothing else.
+    device: Vec<(System, Bound, f64)>,
     failures: Failures,
 }
 
@@ -257,10 +302,10 @@ impl Found {
             Ok(place) => place,
             Err(why) => return self.failures.add(kind.system, "a machine", &why),
         };
-        if !kind.has_function() && !is_counting {
-            match place.device_loop() {
-                Ok(rate) => self.device.push((kind.system, rate)),
-                Err(why) => self.failures.add(kind.system, "the disk itself", &why),
+        if let Some(bound) = kind.bound().filter(|_| !is_counting) {
+            match place.device_loop(bound) {
+                Ok(rate) => self.device.push((kind.system, bound, rate)),
+                Err(why) => self.failures.add(kind.system, bound.title(), &why),
             }
         }
         for way in ways {
@@ -300,7 +345,7 @@ fn timed(place: &mut Place, row: &mut Row) -> Result<(), String> {
     if way.has_stages() {
         row.times.push(place.stages(way)?);
     }
-    row.alone.push(redis::set(way, 1, SHORT + MORE)?);
+    row.alone.push(redis::set(way, 1, ALONE)?);
     redis::set(way, 50, MANY / 4)?;
     row.many.push(redis::set(way, 50, MANY)?);
     Ok(())

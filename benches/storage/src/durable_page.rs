@@ -3,12 +3,12 @@
 use bench_pair::System;
 
 use crate::disk::Bus;
-use crate::durable::Row;
+use crate::durable::{Bound, Row};
 use crate::redis::{Answers, Way};
 use crate::stages::{Share, Stage};
 
 /// Rates and stages of all rows.
-pub fn tables(bus: Bus, rows: &[Row], device: &[(System, f64)]) -> String {
+pub fn tables(bus: Bus, rows: &[Row], device: &[(System, Bound, f64)]) -> String {
     let mut text = format!(
         "| {}, SET/s, median (min–max) | 1 client | to Linux on ext4 | p50, ms | p99 | p99.9 | 50 clients | to Linux on ext4 | p50, ms | p99 | p99.9 |\n|---|{}\n",
         bus.name(),
@@ -21,12 +21,13 @@ pub fn tables(bus: Bus, rows: &[Row], device: &[(System, f64)]) -> String {
         let many = rates(&row.many, base.map(|base| &base.many[..]));
         text += &format!("{named}{alone}{many}\n");
     }
-    for (system, loops) in bounds(device) {
+    for (system, bound, loops) in bounds(device) {
         let alone = base.map(|base| sorted(base.alone.iter().map(|answers| answers.rate)));
         let ratio = alone.map_or(0.0, |alone| middle(&loops) / middle(&alone));
         text += &format!(
-            "| {}, 4 KiB and a flush on the disk itself | {} | {ratio:.2} |{}\n",
+            "| {}, {} | {} | {ratio:.2} |{}\n",
             system.name(),
+            bound.title(),
             spread(&loops, 0),
             " |".repeat(8)
         );
@@ -45,15 +46,14 @@ fn is_base(row: &Row) -> bool {
     row.way == Way::EXT4 && row.system == System::Unmitigated
 }
 
-fn bounds(device: &[(System, f64)]) -> Vec<(System, Vec<f64>)> {
-    let of = |system: System| {
-        let figures = device.iter().filter(move |(of, _)| *of == system);
-        sorted(figures.map(|(_, rate)| *rate))
+fn bounds(device: &[(System, Bound, f64)]) -> Vec<(System, Bound, Vec<f64>)> {
+    let of = |system: System, bound: Bound| {
+        let is_it = move |of: &&(System, Bound, f64)| (of.0, of.1) == (system, bound);
+        sorted(device.iter().filter(is_it).map(|(_, _, rate)| *rate))
     };
-    let all = System::ALL.map(|system| (system, of(system)));
-    all.into_iter()
-        .filter(|(_, loops)| !loops.is_empty())
-        .collect()
+    let kinds = Bound::ALL.iter();
+    let all = kinds.flat_map(|&bound| System::ALL.map(|system| (system, bound, of(system, bound))));
+    all.filter(|(_, _, loops)| !loops.is_empty()).collect()
 }
 
 fn rates(answers: &[Answers], base: Option<&[Answers]>) -> String {

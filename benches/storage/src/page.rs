@@ -114,8 +114,8 @@ pub fn write_durable(tables: &str, command: &str) -> Result<(), String> {
     let text = format!(
         "{others}\n\n{DURABLE}\n\n\
         `{command}` wrote this part on {date}. Images lie in the host's memory\n\
-        (`cache=unsafe`), so what is seen is the guest's part. The loop on the disk itself is the bound of what waits for one write and one\n\
-        flush by system calls; a ring or a function of the program's own may do more. The stages are those of Arrakis' Table 2, told apart\n\
+        (`cache=unsafe`), so what is seen is the guest's part. The loops that only write are the bounds of what waits for\n\
+        each write: by system calls on the disk itself, and by a program on a function of its own. The stages are those of Arrakis' Table 2, told apart\n\
         by the server's system calls (`benches/storage/plugin/stages.c`): what the machine executes from one to the next, interrupts\n\
         among it. Instructions are the kernel's, the program's with its C library's, and `libsietch.so`'s; those that it executes on behalf of a\n\
         write to the log stand there, while `durable_kv` makes its entries as it parses. Times are means, by the clock of the host, and hold\n\

@@ -1,10 +1,12 @@
-//! Reads or writes 4 KiB at a time on an NVMe function of the program's own: `blocks FUNCTION read|write DEPTH COUNT`.
+//! Reads or writes 4 KiB at a time on an NVMe function of the program's own: `blocks FUNCTION read|write|forced DEPTH COUNT`.
 //!
-//! It prints what it did, and how many completions it had to wait for. With `check` in the place of an
-//! operation it writes everything, reads it back and compares; `idle` reads and waits for each completion.
+//! It prints what it did, how many completions it had to wait for, and how many came in a second. `forced` writes what a loss of
+//! power leaves. With `check` in the place of an operation it writes everything, reads it back and compares; `idle` reads and waits for
+//! each completion.
 
 use std::env;
 use std::error::Error;
+use std::time::Instant;
 
 use sietch_io::storage::{BlockQueue, Buffer, NvmeQueue, Operation, Outcome, Request};
 
@@ -117,20 +119,23 @@ impl Load {
 fn main() -> Result<(), Box<dyn Error>> {
     let args: Vec<_> = env::args().collect();
     let [_, name, what, depth, count] = &args[..] else {
-        return Err("give FUNCTION read|write|check|idle DEPTH COUNT".into());
+        return Err("give FUNCTION read|write|forced|check|idle DEPTH COUNT".into());
     };
     let (depth, count) = (depth.parse()?, count.parse()?);
     let mut load = Load::open(name)?;
+    let begin = Instant::now();
     match &what[..] {
         "read" => load.run(Operation::Read, depth, count)?,
         "write" => load.run(Operation::Write { is_forced: false }, depth, count)?,
+        "forced" => load.run(Operation::Write { is_forced: true }, depth, count)?,
         "check" => load.check(count)?,
         "idle" => {
             load.looks = 0;
             load.run(Operation::Read, depth, count)?;
         }
-        _ => return Err("it is read, write, check or idle".into()),
+        _ => return Err("it is read, write, forced, check or idle".into()),
     }
-    println!("{what} {count} at depth {depth}: {} waits", load.waits);
+    let (waits, rate) = (load.waits, count as f64 / begin.elapsed().as_secs_f64());
+    println!("{what} {count} at depth {depth}: {waits} waits, {rate:.0}/s");
     Ok(())
 }

@@ -19,8 +19,8 @@ use base::{Duration, Instant};
 use cpuidle::HaltPoll;
 use rt::Clock;
 
-/// What a disk of flash takes.
-const LOOK_MAX: Duration = Duration::from_micros(100);
+/// Twice what a disk of flash takes, as guests of Linux poll before they halt (haltpoll).
+const LOOK_MAX: Duration = Duration::from_micros(200);
 
 /// What looking was worth so far.
 #[derive(Clone, Copy, Default, Debug)]
