@@ -8,8 +8,8 @@ use crate::store::{Reply, Store};
 
 /// With more answers waiting no request is executed.
 const REPLIES_MAX: usize = 4096;
-/// The same, of bytes that the peer does not take.
-const UNSENT_BYTES_MAX: usize = 1 << 20;
+/// The same, of bytes of answers that wait for the disk, or that the peer does not take.
+const ANSWER_BYTES_MAX: usize = 256 << 10;
 /// Bytes of requests that were not executed.
 const RECEIVED_BYTES_MAX: usize = 4 << 20;
 
@@ -21,6 +21,8 @@ pub struct Client {
     is_cut: bool,
     /// In the order of the requests: the first waits until it is durable, all others for it.
     replies: VecDeque<Reply>,
+    /// Bytes of them.
+    reply_bytes: usize,
     /// Answers that may be said.
     pub unsent: Vec<u8>,
 }
@@ -38,7 +40,8 @@ impl Client {
 
     /// Whether it may ask for more.
     pub fn has_room(&self) -> bool {
-        self.replies.len() < REPLIES_MAX && self.unsent.len() < UNSENT_BYTES_MAX
+        let bytes = self.reply_bytes + self.unsent.len();
+        self.replies.len() < REPLIES_MAX && bytes < ANSWER_BYTES_MAX
     }
 
     /// Whether there is room now for answers that there was none for.
@@ -74,6 +77,7 @@ impl Client {
                 break false;
             };
             let reply = store.execute(&Command::of(&words));
+            self.reply_bytes += reply.bytes.len();
             self.replies.push_back(reply);
             done += len;
         };
@@ -86,7 +90,8 @@ impl Client {
     /// Errors: as above.
     pub fn answer(&mut self, store: &mut Store, durable: u64) -> io::Result<bool> {
         while let Some(reply) = self.replies.pop_front_if(|reply| reply.needs <= durable) {
-            self.unsent.extend(reply.bytes);
+            self.reply_bytes -= reply.bytes.len();
+            self.unsent.extend_from_slice(&reply.bytes);
         }
         let goes_on = self.may_go_on();
         if goes_on {
@@ -150,13 +155,22 @@ mod tests {
             client
                 .receive(store, [&get.repeat(REPLIES_MAX)[..]])
                 .unwrap();
+            // What waits here is one answer more than there is room for, at most.
+            let waits = |client: &Client| {
+                let replies = client.replies.iter().map(|reply| reply.bytes.len());
+                replies.sum::<usize>() + client.unsent.len()
+            };
+            assert!(waits(&client) < ANSWER_BYTES_MAX + 5000);
             client.answer(store, 1).unwrap();
-            assert!(client.unsent.len() > UNSENT_BYTES_MAX && !client.has_room());
+            assert!(client.unsent.len() >= ANSWER_BYTES_MAX && !client.has_room());
+            assert_eq!(waits(&client), client.unsent.len());
             let before = client.unsent.len();
             client.receive(store, [PING]).unwrap();
             client.answer(store, 1).unwrap();
             assert_eq!(client.unsent.len(), before);
-            assert_eq!(hear(&mut client, store), before + PONG.len());
+            let answer = b"$4096\r\n".len() + 4096 + b"\r\n".len();
+            let all = REPLIES_MAX * answer + PONG.len();
+            assert_eq!(hear(&mut client, store), all);
         });
     }
 
