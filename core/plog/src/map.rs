@@ -142,9 +142,13 @@ impl Map {
     }
 
     fn insert(&mut self, key: &[u8], place: Place) {
-        if self.index.insert(key.into(), place).is_none() {
-            self.key_bytes += key.len();
+        // A key that is there already needs no memory.
+        if let Some(newest) = self.index.get_mut(key) {
+            *newest = place;
+            return;
         }
+        self.index.insert(key.into(), place);
+        self.key_bytes += key.len();
     }
 
     fn remove(&mut self, key: &[u8]) {

@@ -1,5 +1,6 @@
 //! The map on the log, and values of which memory has a copy.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::os::fd::BorrowedFd;
@@ -23,14 +24,14 @@ const PATIENCE: Duration = Duration::from_millis(10);
 
 /// An answer, and how many entries of the log must be durable before it is said.
 pub struct Reply {
-    pub bytes: Vec<u8>,
+    pub bytes: Cow<'static, [u8]>,
     pub needs: u64,
 }
 
 impl Reply {
-    fn now(bytes: &[u8]) -> Self {
+    fn now(bytes: impl Into<Cow<'static, [u8]>>) -> Self {
         Self {
-            bytes: bytes.to_vec(),
+            bytes: bytes.into(),
             needs: 0,
         }
     }
@@ -128,9 +129,9 @@ impl Store {
             Command::Set(key, value) => self.set(key, value),
             Command::Get(key) => self.get(key),
             Command::Forget(key) => self.forget(key),
-            Command::Count => Reply::now(format!(":{}\r\n", self.len()).as_bytes()),
-            Command::Ping => Reply::now(b"+PONG\r\n"),
-            Command::Other => Reply::now(b"-ERR unknown command\r\n"),
+            Command::Count => Reply::now(format!(":{}\r\n", self.len()).into_bytes()),
+            Command::Ping => Reply::now(&b"+PONG\r\n"[..]),
+            Command::Other => Reply::now(&b"-ERR unknown command\r\n"[..]),
         }
     }
 
@@ -139,7 +140,7 @@ impl Store {
             Ok(ticket) => {
                 self.remember(key, value);
                 Reply {
-                    bytes: b"+OK\r\n".to_vec(),
+                    bytes: b"+OK\r\n".into(),
                     needs: ticket.end.sequence(),
                 }
             }
@@ -186,11 +187,11 @@ impl Store {
             Ok(Some(ticket)) => {
                 self.drop_copy(key);
                 Reply {
-                    bytes: b":1\r\n".to_vec(),
+                    bytes: b":1\r\n".into(),
                     needs: ticket.end.sequence(),
                 }
             }
-            Ok(None) => Reply::now(b":0\r\n"),
+            Ok(None) => Reply::now(&b":0\r\n"[..]),
             Err(why) => refused(why),
         }
     }
@@ -201,7 +202,7 @@ impl Store {
         }
         let place = match self.map.find(key) {
             Some(Found::Stored(place) | Found::UnderWay(place)) => place,
-            None => return Reply::now(b"$-1\r\n"),
+            None => return Reply::now(&b"$-1\r\n"[..]),
         };
         match self.map.read(&mut self.pump, place, &mut self.read) {
             Ok(()) => bulk(&self.read),
@@ -263,11 +264,16 @@ impl Store {
             self.cached_bytes = self.cache.values().map(Vec::len).sum();
         }
         self.cached_bytes += value.len();
-        let old = match self.cache.get_mut(key) {
-            Some(copy) => Some(std::mem::replace(copy, value.to_vec())),
-            None => self.cache.insert(key.to_vec(), value.to_vec()),
-        };
-        self.cached_bytes -= old.map_or(0, |old| old.len());
+        match self.cache.get_mut(key) {
+            // A short one does not keep the memory of a long one.
+            Some(copy) if copy.capacity() <= 2 * value.len() => {
+                self.cached_bytes -= copy.len();
+                copy.clear();
+                copy.extend_from_slice(value);
+            }
+            Some(copy) => self.cached_bytes -= std::mem::replace(copy, value.to_vec()).len(),
+            None => drop(self.cache.insert(key.to_vec(), value.to_vec())),
+        }
     }
 
     fn drop_copy(&mut self, key: &[u8]) {
@@ -280,9 +286,9 @@ fn bulk(value: &[u8]) -> Reply {
     let mut bytes = format!("${}\r\n", value.len()).into_bytes();
     bytes.extend(value);
     bytes.extend(b"\r\n");
-    Reply { bytes, needs: 0 }
+    Reply::now(bytes)
 }
 
 fn refused(why: MapError) -> Reply {
-    Reply::now(format!("-ERR {why:?}\r\n").as_bytes())
+    Reply::now(format!("-ERR {why:?}\r\n").into_bytes())
 }

@@ -35,6 +35,7 @@ mod file;
 mod files;
 mod log;
 mod looks;
+mod numbered;
 mod nvme;
 mod pump;
 

@@ -5,7 +5,7 @@
 //! costs more than a few blocks' copy. Proofs of what survives are made as completions are *taken*: a flush covers
 //! what was taken before it was submitted (`core/block`, `order`).
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::os::fd::BorrowedFd;
@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use block::order::{Flushing, Order, Writing};
 use block::{Done, Durability, Failure};
-use plog::{Area, Command, CommandId, Log, Place, Sequence, Ticket};
+use plog::{Area, Command, CommandId, Log, Place, Ticket};
 
+use super::numbered::Numbered;
 use super::{BlockQueue, Buffer, Completion, Look, Looks, Operation, Outcome, Request, Work};
 
 /// The cookie of a read or write of our own; those of commands count from 0.
@@ -44,9 +45,9 @@ struct Write {
 pub struct Pump {
     queue: Box<dyn BlockQueue + Send>,
     order: Order,
-    /// Buffers of entries whose writes were not submitted yet, and how many of their bytes are written.
-    kept: BTreeMap<Sequence, (Buffer, usize)>,
-    under_way: BTreeMap<u64, UnderWay>,
+    /// Buffers of entries whose writes were not submitted yet, and how many of their bytes are written, by sequence.
+    kept: Numbered<(Buffer, usize)>,
+    under_way: Numbered<UnderWay>,
     next_cookie: u64,
     /// Writes behind each other.
     joined: Vec<Write>,
@@ -63,8 +64,8 @@ impl Pump {
         Self {
             queue,
             order: Order::new(),
-            kept: BTreeMap::new(),
-            under_way: BTreeMap::new(),
+            kept: Numbered::new(),
+            under_way: Numbered::new(),
             next_cookie: 0,
             joined: Vec::new(),
             ended: VecDeque::new(),
@@ -348,7 +349,7 @@ impl Pump {
             return None;
         };
         let count = bytes.len();
-        let (kept, all) = self.kept.remove(&sequence)?;
+        let (kept, all) = self.kept.remove(sequence)?;
         if part == 0 && count == all {
             return Some((kept, count));
         }
@@ -395,7 +396,7 @@ impl Pump {
     }
 
     fn end(&mut self, log: &mut Log, completion: Completion) {
-        let Some(under_way) = self.under_way.remove(&completion.cookie) else {
+        let Some(under_way) = self.under_way.remove(completion.cookie) else {
             return;
         };
         let result = match completion.outcome {
