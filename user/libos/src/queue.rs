@@ -73,12 +73,23 @@ impl Queue {
     ///
     /// Errors: the link is gone.
     pub fn arm(&mut self) -> io::Result<Option<Duration>> {
+        self.arm_by(AnyIo::arm)
+    }
+
+    /// The same for who waits for something else that will come sooner than frames do: frames are not looked for before.
+    ///
+    /// Errors: the link is gone.
+    pub fn arm_at_once(&mut self) -> io::Result<Option<Duration>> {
+        self.arm_by(AnyIo::arm_at_once)
+    }
+
+    fn arm_by(&mut self, arm: impl FnOnce(&mut AnyIo) -> bool) -> io::Result<Option<Duration>> {
         self.flush()?;
         if self.station.has_events() {
             return Ok(Some(Duration::ZERO));
         }
         self.doorbell.forget();
-        if self.station.io().arm() {
+        if arm(self.station.io()) {
             return Ok(Some(Duration::ZERO));
         }
         Ok(self.longest_wait(now()).map(Duration::from_nanos))

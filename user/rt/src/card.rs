@@ -201,9 +201,11 @@ impl FrameIo for Card {
     }
 
     fn arm(&mut self) -> bool {
-        if self.finds_frames() {
-            return true;
-        }
+        self.finds_frames() || self.arm_at_once()
+    }
+
+    /// What ends such a wait says nothing of how long frames are waited for, so nothing is learned of it.
+    fn arm_at_once(&mut self) -> bool {
         self.is_armed = true;
         self.port.arm()
     }
@@ -211,4 +213,76 @@ impl FrameIo for Card {
 
 fn now() -> Instant {
     Instant::from_nanos(monotonic_nanos())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use hal::Stall;
+
+    use super::*;
+
+    /// A card without frames that counts how often it was looked at.
+    struct Silent(Arc<AtomicU32>);
+
+    impl FramePort for Silent {
+        fn mac(&self) -> [u8; 6] {
+            [2; 6]
+        }
+        fn mtu(&self) -> u16 {
+            1500
+        }
+        fn capabilities(&self) -> Capabilities {
+            Capabilities::default()
+        }
+        fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
+            Err(frame)
+        }
+        fn kick(&mut self) {}
+        fn receive(&mut self, _: usize, _: &mut dyn FnMut(RxFrame)) -> usize {
+            0
+        }
+        fn unsent(&mut self) -> usize {
+            0
+        }
+        fn reclaim(&mut self) {}
+        fn has_received(&mut self) -> bool {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            false
+        }
+        fn arm(&mut self) -> bool {
+            false
+        }
+        fn disarm(&mut self) {}
+        fn counters(&mut self) -> PortCounters {
+            PortCounters::default()
+        }
+        fn watch(&mut self, _: Instant) -> Option<Stall> {
+            None
+        }
+    }
+
+    #[test]
+    fn who_waits_for_something_else_too_looks_for_no_frames_and_forgets_nothing_of_them() {
+        let looks = Arc::new(AtomicU32::new(0));
+        let buffers = Box::leak(Box::new(FreeList::new()));
+        let mut card = Card::new(Box::new(Silent(looks.clone())), buffers);
+        // Frames came soon, over and over.
+        let mut time = Instant::from_nanos(1_000_000);
+        for _ in 0..100 {
+            card.arm_poll.begin(time);
+            time += Duration::from_micros(30);
+            card.arm_poll.end(time, true);
+        }
+        for _ in 0..100 {
+            assert!(!card.arm_at_once());
+            assert_eq!(looks.swap(0, Ordering::Relaxed), 0);
+            // Something else has come.
+            card.begin(now());
+            looks.store(0, Ordering::Relaxed);
+        }
+        assert!(!card.arm());
+        assert_ne!(looks.load(Ordering::Relaxed), 0);
+    }
 }

@@ -56,6 +56,11 @@ pub trait FrameIo {
     /// Asks to be told of the next frame; true if frames are waiting already, for which nobody may tell. Who is told by an
     /// interrupt's eventfd itself, and not by its edges, forgets before this what has come.
     fn arm(&mut self) -> bool;
+
+    /// The same, without a look for frames before: for who waits for something else as well, which would come meanwhile.
+    fn arm_at_once(&mut self) -> bool {
+        self.arm()
+    }
 }
 
 impl<M: SharedMemory> FrameIo for Exchange<M> {
@@ -230,5 +235,9 @@ impl FrameIo for AnyIo {
 
     fn arm(&mut self) -> bool {
         of_either!(self, io => io.arm())
+    }
+
+    fn arm_at_once(&mut self) -> bool {
+        of_either!(self, io => io.arm_at_once())
     }
 }

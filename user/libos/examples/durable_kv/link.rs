@@ -8,7 +8,7 @@
 //! One loop serves both kinds of rings by turns. When nothing has happened in a turn it looks for what comes without the kernel, as
 //! long as that is worth it: for the end of a function's transfer ([`Looks`](sietch_io::storage::Looks)) with more turns, and if the
 //! disk has nothing to do for the frames of a card, which [`Queue::poll`] does. What the kernel brings comes sooner to who sleeps. Then
-//! both doorbells are asked for, and one poll(2) waits for either.
+//! both doorbells are asked for, and one poll(2) waits for either: at once, for while the disk is at something its end comes first.
 
 use std::collections::HashMap;
 use std::io;
@@ -105,7 +105,7 @@ impl Server {
             return Ok(());
         }
         self.store.note_sleep();
-        let most = self.queue.arm()?;
+        let most = self.queue.arm_at_once()?;
         if most == Some(Duration::ZERO) {
             return Ok(());
         }
