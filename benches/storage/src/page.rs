@@ -120,7 +120,8 @@ pub fn write_durable(tables: &str, command: &str) -> Result<(), String> {
         among it. Instructions are the kernel's, the program's with its C library's, and `libsietch.so`'s; those that it executes on behalf of a\n\
         write to the log stand there, while `durable_kv` makes its entries as it parses. Times are means, by the clock of the host, and hold\n\
         the wait for the disk; the wait for the client is not in their sum. Servers with a network of their own (a VNIC on the card, or\n\
-        a virtual function of it) call no kernel for frames, so their stages are not told apart.\n\n\
+        a virtual function of it) call no kernel for frames, so their stages are not told apart. Who looks for ends on a function of its\n\
+        own calls no kernel for that either: his wait for the disk, and his looks, stand under parse and execute.\n\n\
         {tables}",
         others = others.trim_end(),
         date = page::date(),
