@@ -20,7 +20,6 @@ const BAD_TRANSPORT_SUM: u8 = 1 << 5;
 /// Transmit commands (3.3.7), bits 24 to 31 of the third half word.
 const END_OF_PACKET: u64 = 1 << 24;
 const INSERT_FCS: u64 = 1 << 25;
-const REPORT_STATUS: u64 = 1 << 27;
 const EXTENDED: u64 = 1 << 29;
 const INSERT_TAG: u64 = 1 << 30;
 /// Descriptor type "data"; a context is type 0.
@@ -81,14 +80,10 @@ pub(crate) fn wishes(has_checksum: bool, tag: Option<u16>) -> u64 {
     checksum | tag
 }
 
-/// A piece of a frame. The last one asks for a report, which frees the whole frame.
+/// A piece of a frame.
 #[inline]
 pub(crate) fn data(piece: Span, is_last: bool, wishes: u64) -> Words {
-    let last = if is_last {
-        END_OF_PACKET | REPORT_STATUS
-    } else {
-        0
-    };
+    let last = if is_last { END_OF_PACKET } else { 0 };
     let command = TYPE_DATA | EXTENDED | INSERT_FCS | last | wishes;
     [piece.addr().0, command | u64::from(piece.len())]
 }

@@ -26,7 +26,6 @@ const TX_CONTEXT: u64 = 0b0010 << 20;
 const TX_DATA: u64 = 0b0011 << 20;
 const TX_END_OF_PACKET: u64 = 1 << 24;
 const TX_INSERT_FCS: u64 = 1 << 25;
-const TX_REPORT_STATUS: u64 = 1 << 27;
 const TX_ADVANCED: u64 = 1 << 29;
 /// The longest piece that a data descriptor names.
 pub(crate) const DATA_BYTES_MAX: u32 = 0xffff;
@@ -78,15 +77,10 @@ pub(crate) fn context(lengths: u32, kind: u32, slot_and_segment: u32) -> Words {
     ]
 }
 
-/// A piece of a frame, with commands and options that all its pieces share. The last one
-/// asks for a report, which frees the whole frame.
+/// A piece of a frame, with commands and options that all its pieces share.
 #[inline]
 pub(crate) fn data(piece: Span, is_last: bool, commands: u32, options: u32) -> Words {
-    let last = if is_last {
-        TX_END_OF_PACKET | TX_REPORT_STATUS
-    } else {
-        0
-    };
+    let last = if is_last { TX_END_OF_PACKET } else { 0 };
     let commands = TX_DATA | TX_ADVANCED | TX_INSERT_FCS | last | u64::from(commands);
     let low = commands | u64::from(piece.len());
     [piece.addr().0, low | u64::from(options) << 32]

@@ -1,9 +1,12 @@
 //! Transmitting: buffers are kept until the card has read them.
 //!
 //! Nothing interrupts for sent frames: buffers are taken back when the ring is half full or
-//! when frames are received.
+//! when frames are received. A report is a write of the card's to memory, and each frees all frames
+//! before it, so the last frame of a batch asks for one, and of a long batch one in
+//! [`UNREPORTED_MAX`] descriptors.
 
 use alloc::boxed::Box;
+use alloc::collections::VecDeque;
 
 use hal::{DmaError, PortCounters, Registers};
 use mbuf::Chain;
@@ -12,12 +15,21 @@ use crate::ring::{Ring, SLOTS, Words};
 
 /// DD, in the second word of a descriptor that asked for a report.
 const DONE: u64 = 1 << 32;
+/// RS, in the second word: the card is to report that it has read the descriptor. It is the same bit from the
+/// 82540 to the 82576.
+const REPORT: u64 = 1 << 27;
+/// So many descriptors wait for one report at most, but for those of one frame.
+const UNREPORTED_MAX: u16 = SLOTS / 8;
 
 /// A ring of frames to send.
 pub struct TxRing<R> {
     ring: Ring<R>,
     /// What the card still reads, by the slot of the frame's last descriptor.
     frames: Box<[Option<Chain>]>,
+    /// The slots that ask for a report, oldest first: each is the last one of its frame.
+    reports: VecDeque<u16>,
+    /// The first slot behind the last of these.
+    unreported: u16,
     /// The oldest slot that the card may still read, and the first free one.
     oldest: u16,
     end: u16,
@@ -30,6 +42,9 @@ impl<R: Registers> TxRing<R> {
         Self {
             ring,
             frames: (0..SLOTS).map(|_| None).collect(),
+            // As many as there can be.
+            reports: VecDeque::with_capacity(usize::from(SLOTS)),
+            unreported: 0,
             oldest: 0,
             end: 0,
             in_flight: 0,
@@ -62,28 +77,42 @@ impl<R: Registers> TxRing<R> {
         self.end = self.end.wrapping_add(1);
     }
 
-    /// The last descriptor that was pushed ends this frame and asks for a report.
+    /// The last descriptor that was pushed ends this frame.
     #[inline]
     pub fn close(&mut self, frame: Chain) {
         *slot(&mut self.frames, self.end.wrapping_sub(1)) = Some(frame);
         self.in_flight += 1;
+        if self.end.wrapping_sub(self.unreported) >= UNREPORTED_MAX {
+            self.ask_for_report();
+        }
+    }
+
+    /// The last descriptor, which the card has not got yet, asks for a report.
+    #[inline]
+    fn ask_for_report(&mut self) {
+        let last = self.end.wrapping_sub(1);
+        let words = [self.ring.first(last), self.ring.second(last) | REPORT];
+        self.ring.write(last, words);
+        self.reports.push_back(last);
+        self.unreported = self.end;
     }
 
     /// Frees what the card has read, in order.
     pub fn reclaim(&mut self) {
-        let mut at = self.oldest;
-        while at != self.end {
-            let frame = slot(&mut self.frames, at);
-            at = at.wrapping_add(1);
-            if frame.is_none() {
-                continue;
-            }
-            if self.ring.second(at.wrapping_sub(1)) & DONE == 0 {
+        while let Some(report) = self.reports.front().copied() {
+            if self.ring.second(report) & DONE == 0 {
                 break;
             }
-            *frame = None;
-            self.in_flight -= 1;
-            self.oldest = at;
+            self.reports.pop_front();
+            self.free_through(report);
+        }
+    }
+
+    fn free_through(&mut self, last: u16) {
+        while self.oldest != last.wrapping_add(1) {
+            let frame = slot(&mut self.frames, self.oldest).take();
+            self.in_flight -= usize::from(frame.is_some());
+            self.oldest = self.oldest.wrapping_add(1);
         }
     }
 
@@ -96,6 +125,9 @@ impl<R: Registers> TxRing<R> {
     /// Gives the card everything that was queued.
     #[inline]
     pub fn kick(&mut self) {
+        if self.unreported != self.end {
+            self.ask_for_report();
+        }
         self.ring.give_up_to(self.end);
     }
 
@@ -105,7 +137,9 @@ impl<R: Registers> TxRing<R> {
         self.ring.tell()?;
         counters.tx_reset += self.in_flight as u64;
         self.frames.fill_with(|| None);
-        (self.oldest, self.end, self.in_flight) = (0, 0, 0);
+        self.reports.clear();
+        (self.oldest, self.unreported, self.end) = (0, 0, 0);
+        self.in_flight = 0;
         Ok(())
     }
 

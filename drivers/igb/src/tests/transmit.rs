@@ -11,6 +11,7 @@ use mbuf::{Pool, TxFrame};
 use super::frames::{TCP, UDP, is_sound};
 use super::model_tx::Sent;
 use super::sending::{V4, V6, chain, large, plain, rig, send, summed};
+use crate::registers::tx_ring;
 
 #[test]
 fn a_frame_waits_for_the_kick_and_goes_out_of_its_own_queue() {
@@ -77,6 +78,31 @@ fn all_buffers_come_home() {
     pairs[0].reclaim();
     assert_eq!(rig.pool.free(), before);
     rig.assert_no_complaints();
+}
+
+#[test]
+fn a_batch_asks_for_few_reports_and_comes_home_with_each() {
+    let (rig, mut pairs) = rig();
+    let before = rig.pool.free();
+    for _ in 0..100 {
+        pairs[0].transmit(plain(&rig, 1)).unwrap();
+    }
+    pairs[0].kick();
+    let asked = rig.with(|model| {
+        let ring = tx_ring(0);
+        let base = u64::from(model.get(ring)) | u64::from(model.get(ring + 4)) << 32;
+        let asks = |slot: &u64| model.words_at(base + slot * 16)[1] & 1 << 27 != 0;
+        (0..256).filter(asks).collect::<Vec<_>>()
+    });
+    assert_eq!(asked, [31, 63, 95, 99]);
+    let mut unsent = Vec::new();
+    for _ in 0..100 {
+        rig.with(|model| model.send(0)).unwrap();
+        unsent.push(pairs[0].unsent());
+    }
+    unsent.dedup();
+    assert_eq!(unsent, [100, 68, 36, 4, 0]);
+    assert_eq!(rig.pool.free(), before);
 }
 
 #[test]
