@@ -7,7 +7,8 @@
 //! again counts together. Where fewer sockets are ready
 //! than before, the rest is about to be: while some are, what lies there waits for their answers, for [`TURNS_MAX`]
 //! questions for what is ready. And where many were answered and frames have come meanwhile, all wait for the answers to these, for as many
-//! questions. A program that accepts connections without asking what is ready comes back where more wait: if it came soon the last
+//! questions; longer where the link says that it is worth it ([`FrameIo::may_gather`]), also for frames that are found
+//! instead of a wait. A program that accepts connections without asking what is ready comes back where more wait: if it came soon the last
 //! time, the answers to [`ACCEPTS_MAX`] of them leave together. What one socket sends behind a frame that lies there is one segment ([`autocork`](inet::Stack::autocork)). One that took a
 //! datagram while more wait comes back for them, so its answer may lie as well. If the program does neither, somebody else must look after what lies there: while nobody
 //! does ([`Host::watch`]) each send leaves at once.
@@ -41,6 +42,8 @@ pub(crate) struct Sending {
     deferrable: usize,
     /// Since the program was told of ready sockets while nothing lay there, if it was of any.
     sent: Option<usize>,
+    /// Of how many it was told since then.
+    told: usize,
     /// Something lies there.
     lies: bool,
     /// Turns through which it has.
@@ -62,6 +65,7 @@ impl Sending {
         Self {
             deferrable: 0,
             sent: None,
+            told: 0,
             lies: false,
             turns: 0,
             has_waited: false,
@@ -77,18 +81,23 @@ impl Sending {
     fn begin_round(&mut self, ready: usize, goes_on: bool) {
         if goes_on && ready != 0 {
             self.deferrable = self.deferrable.max(ready);
+            self.told += ready;
             return;
         }
         let sent = self.sent.filter(|_| ready != 0);
         self.deferrable = sent.map_or(ready, |sent| sent.max(ready));
         self.sent = (ready != 0).then_some(0);
+        self.told = ready;
     }
 
-    /// Sockets are ready: whether what lies there waits for the answers to them.
+    /// Sockets are ready: whether what lies there waits for the answers to them. So may an acknowledgement, before a
+    /// program that answers.
     #[inline]
-    fn goes_on(&mut self) -> bool {
-        let goes_on = self.lies && self.turns < TURNS_MAX;
-        self.turns += u8::from(goes_on);
+    fn goes_on(&mut self, may_gather: bool) -> bool {
+        let is_answered = self.sent.is_some_and(|sent| sent != 0);
+        self.lies |= may_gather && self.is_watched && is_answered;
+        let goes_on = self.lies && (self.turns < TURNS_MAX || may_gather);
+        self.turns = self.turns.saturating_add(u8::from(goes_on));
         self.has_waited = false;
         goes_on
     }
@@ -113,13 +122,19 @@ impl Sending {
 
     /// Whether what is sent now may be left lying; the last of many may if frames have come meanwhile.
     #[inline]
-    fn may_lie(&mut self, has_received: impl FnOnce() -> bool) -> bool {
+    fn may_lie(&mut self, may_gather: bool, has_received: impl FnOnce() -> bool) -> bool {
         self.deferrable = self.deferrable.saturating_sub(1);
         if let Some(sent) = &mut self.sent {
             *sent += 1;
             if self.deferrable == 0 {
-                let may_wait = *sent >= MANY_ANSWERS && self.turns < TURNS_MAX && !self.has_waited;
-                self.has_waited = may_wait && self.is_watched && has_received();
+                let may_wait = *sent >= MANY_ANSWERS && !self.has_waited && self.is_watched;
+                // More answers than sockets: the next question is likely to be there already.
+                if may_wait && may_gather && *sent > self.told {
+                    self.deferrable = *sent;
+                }
+                let is_early = self.turns < TURNS_MAX || may_gather;
+                let has_more = || self.deferrable != 0 || has_received();
+                self.has_waited = may_wait && is_early && has_more();
                 if self.has_waited {
                     self.lies = true;
                     return true;
@@ -146,7 +161,8 @@ impl<L: Link> Host<L> {
     /// staged may wait for its answers.
     #[inline]
     pub fn turn_to_answer(&mut self, count: usize, taken: usize) {
-        if !self.sending.goes_on() || self.is_crowded() {
+        let may_gather = self.station.io().may_gather();
+        if !self.sending.goes_on(may_gather) || self.is_crowded() {
             self.flush();
         }
         let goes_on = self.sending.lies || taken == 0;
@@ -204,11 +220,23 @@ impl<L: Link> Host<L> {
         let Self {
             sending, station, ..
         } = self;
-        if !sending.may_lie(|| station.io().has_received()) || self.is_crowded() {
+        let may_gather = station.io().may_gather();
+        if !sending.may_lie(may_gather, || station.io().has_received()) || self.is_crowded() {
             self.flush();
         } else {
             self.parts().0.autocork();
         }
+    }
+
+    /// Before a wait, or at the end of one: lets go what lies there, unless frames are found before a wait whose answers it
+    /// may wait for. True if they are.
+    pub fn flush_or_gather(&mut self, is_wait: bool) -> bool {
+        let may_wait = is_wait && self.sending.lies && !self.is_crowded();
+        let finds_more = may_wait && self.station.io().finds_more();
+        if !finds_more {
+            self.flush();
+        }
+        finds_more
     }
 
     /// Whether so much is under way that more could be lost.
@@ -236,5 +264,61 @@ impl<L: Link> Host<L> {
         let taken = self.look(now);
         self.flush();
         taken == 0 && self.station.io().in_flight() == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of so many turns, in each of which so many sockets are ready and so many answers are sent, how many flushes there were.
+    fn flushes(may_gather: bool, turns: usize, ready: usize, answers: usize) -> usize {
+        let mut sending = Sending::new(1024);
+        sending.is_watched = true;
+        let mut flushes = 0;
+        for _ in 0..turns {
+            // What has been queued may.
+            if !sending.goes_on(may_gather && sending.lies) {
+                flushes += usize::from(sending.lies);
+                sending.note_flush();
+            }
+            let goes_on = sending.lies;
+            sending.begin_round(ready, goes_on);
+            for _ in 0..answers {
+                if !sending.may_lie(may_gather, || false) {
+                    sending.note_flush();
+                    flushes += 1;
+                }
+            }
+        }
+        flushes
+    }
+
+    #[test]
+    fn answers_of_one_socket_wait_for_the_next_question_while_they_may_gather() {
+        let alone = flushes(false, 100, 1, 20);
+        assert!((30..=40).contains(&alone), "{alone}");
+        let gathered = flushes(true, 100, 1, 20);
+        assert!(gathered <= 10, "{gathered}");
+    }
+
+    #[test]
+    fn an_acknowledgement_waits_for_the_answer_of_a_program_that_answers() {
+        let mut sending = Sending::new(1024);
+        sending.is_watched = true;
+        sending.begin_round(1, false);
+        assert!(!sending.goes_on(true), "it has not answered yet");
+        sending.may_lie(true, || false);
+        sending.note_flush();
+        assert!(!sending.goes_on(false), "nothing is queued");
+        assert!(sending.goes_on(true));
+    }
+
+    #[test]
+    fn one_answer_to_each_socket_leaves_with_the_last_one() {
+        for may_gather in [false, true] {
+            assert_eq!(flushes(may_gather, 100, 1, 1), 100);
+            assert_eq!(flushes(may_gather, 100, 20, 20), 100);
+        }
     }
 }

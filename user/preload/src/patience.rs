@@ -281,7 +281,7 @@ impl Watched {
             (Beside::Known(known), Some(interrupt)) => bells.ear(index, interrupt, known),
             _ => None,
         };
-        host.flush();
+        let is_over = host.flush_or_gather(!is_over) || is_over;
         let due = host.wait_deadline(now);
         if ear.is_none() && !is_over {
             host.link().forget();

@@ -2,6 +2,8 @@
 //!
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
 //! arms the card, after a look for as long as that is likely to find frames ([`ArmPoll`]), and waits for its interrupt.
+//! What is queued leaves by a write to a register, under a hypervisor an exit. So while such looks find
+//! frames it may wait for the answers to these, for no longer than [`EXITS_PER_GATHERING`] exits take.
 
 use std::sync::Arc;
 
@@ -20,6 +22,11 @@ use crate::port_mirror::PortMirror;
 /// How often the transmit queue is looked after.
 const WATCH: Duration = Duration::from_secs(1);
 
+/// Queued frames wait for others for as long as so many exits take at most,
+const EXITS_PER_GATHERING: u32 = 128;
+/// and no longer than this.
+const GATHERING_MOST: Duration = Duration::from_millis(8);
+
 /// See the module.
 pub struct Card {
     port: Box<dyn FramePort + Send>,
@@ -28,7 +35,12 @@ pub struct Card {
     mirror: Option<Arc<PortMirror>>,
     is_armed: bool,
     arm_poll: ArmPoll,
-    has_queued: bool,
+    /// When the first of the frames was queued that have not left.
+    queued: Option<Instant>,
+    /// How long it may wait for others.
+    gathering: Duration,
+    /// When the last turn began.
+    turned: Instant,
     /// More cannot be in flight: those that were when the card was asked last, and those that were sent since.
     in_flight_max: u32,
     watched: Instant,
@@ -38,13 +50,24 @@ pub struct Card {
 impl Card {
     /// Around a driver that receives into these buffers.
     pub fn new(port: Box<dyn FramePort + Send>, buffers: &'static FreeList) -> Self {
+        Self::with_exits_of(exit_cost::measure(), port, buffers)
+    }
+
+    /// Where an exit takes so long.
+    fn with_exits_of(
+        exit: Duration,
+        port: Box<dyn FramePort + Send>,
+        buffers: &'static FreeList,
+    ) -> Self {
         Self {
             port,
             buffers,
             mirror: None,
             is_armed: false,
-            arm_poll: ArmPoll::new(exit_cost::measure()),
-            has_queued: false,
+            arm_poll: ArmPoll::new(exit),
+            queued: None,
+            gathering: (exit * EXITS_PER_GATHERING).min(GATHERING_MOST),
+            turned: Instant::START,
             in_flight_max: 0,
             watched: Instant::START,
             counts: Counts::default(),
@@ -136,6 +159,7 @@ impl FrameIo for Card {
 
     #[inline]
     fn begin(&mut self, now: Instant) {
+        self.turned = now;
         if self.is_armed {
             self.disarm();
         }
@@ -175,17 +199,27 @@ impl FrameIo for Card {
             Ok(()) => Count::Sent,
             Err(_) => Count::TxFull,
         };
-        self.has_queued = true;
+        self.queued.get_or_insert(self.turned);
         self.in_flight_max = self.in_flight_max.saturating_add(1);
         self.counts.count(sent);
     }
 
     #[inline]
     fn flush(&mut self) -> bool {
-        if std::mem::take(&mut self.has_queued) {
+        if self.queued.take().is_some() {
             self.port.kick();
         }
         false
+    }
+
+    #[inline]
+    fn may_gather(&mut self) -> bool {
+        let queued = self.queued;
+        queued.is_some_and(|queued| self.turned.since(queued) < self.gathering)
+    }
+
+    fn finds_more(&mut self) -> bool {
+        self.may_gather() && self.finds_frames()
     }
 
     #[inline]
@@ -217,16 +251,20 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use hal::Stall;
 
     use super::*;
 
-    /// A card without frames that counts how often it was looked at.
-    struct Silent(Arc<AtomicU32>);
+    /// A port to which no frame comes, and which counts how often it is looked at and how often frames leave.
+    #[derive(Clone, Default)]
+    struct Quiet {
+        looks: Arc<AtomicUsize>,
+        kicks: Arc<AtomicUsize>,
+    }
 
-    impl FramePort for Silent {
+    impl FramePort for Quiet {
         fn mac(&self) -> [u8; 6] {
             [2; 6]
         }
@@ -236,10 +274,12 @@ mod tests {
         fn capabilities(&self) -> Capabilities {
             Capabilities::default()
         }
-        fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
-            Err(frame)
+        fn transmit(&mut self, _: TxFrame) -> Result<(), TxFrame> {
+            Ok(())
         }
-        fn kick(&mut self) {}
+        fn kick(&mut self) {
+            self.kicks.fetch_add(1, Relaxed);
+        }
         fn receive(&mut self, _: usize, _: &mut dyn FnMut(RxFrame)) -> usize {
             0
         }
@@ -248,7 +288,7 @@ mod tests {
         }
         fn reclaim(&mut self) {}
         fn has_received(&mut self) -> bool {
-            self.0.fetch_add(1, Ordering::Relaxed);
+            self.looks.fetch_add(1, Relaxed);
             false
         }
         fn arm(&mut self) -> bool {
@@ -265,9 +305,9 @@ mod tests {
 
     #[test]
     fn who_waits_for_something_else_too_looks_for_no_frames_and_forgets_nothing_of_them() {
-        let looks = Arc::new(AtomicU32::new(0));
+        let quiet = Quiet::default();
         let buffers = Box::leak(Box::new(FreeList::new()));
-        let mut card = Card::new(Box::new(Silent(looks.clone())), buffers);
+        let mut card = Card::new(Box::new(quiet.clone()), buffers);
         // Frames came soon, over and over.
         let mut time = Instant::from_nanos(1_000_000);
         for _ in 0..100 {
@@ -277,12 +317,45 @@ mod tests {
         }
         for _ in 0..100 {
             assert!(!card.arm_at_once());
-            assert_eq!(looks.swap(0, Ordering::Relaxed), 0);
+            assert_eq!(quiet.looks.swap(0, Relaxed), 0);
             // Something else has come.
             card.begin(now());
-            looks.store(0, Ordering::Relaxed);
+            quiet.looks.store(0, Relaxed);
         }
         assert!(!card.arm());
-        assert_ne!(looks.load(Ordering::Relaxed), 0);
+        assert_ne!(quiet.looks.load(Relaxed), 0);
+    }
+
+    #[test]
+    fn queued_frames_may_wait_for_others_for_some_exits_and_leave_together() {
+        let quiet = Quiet::default();
+        let buffers = Box::leak(Box::new(FreeList::new()));
+        let exit = Duration::from_micros(10);
+        let mut card = Card::with_exits_of(exit, Box::new(quiet.clone()), buffers);
+        let at = |micros| Instant::from_nanos(1_000_000) + Duration::from_micros(micros);
+        card.begin(at(0));
+        assert!(!card.may_gather(), "nothing is queued");
+        card.send(TxFrame::default());
+        card.begin(at(1000));
+        card.send(TxFrame::default());
+        assert!(card.may_gather());
+        assert!(!card.finds_more(), "there is no reason to look");
+        card.begin(at(1280));
+        assert!(!card.may_gather(), "the first one has waited for long");
+        assert_eq!(quiet.kicks.load(Relaxed), 0);
+        card.flush();
+        card.flush();
+        assert_eq!(quiet.kicks.load(Relaxed), 1);
+        card.send(TxFrame::default());
+        assert!(card.may_gather());
+    }
+
+    #[test]
+    fn without_a_hypervisor_nothing_waits() {
+        let buffers = Box::leak(Box::new(FreeList::new()));
+        let port = Box::<Quiet>::default();
+        let mut card = Card::with_exits_of(Duration::ZERO, port, buffers);
+        card.send(TxFrame::default());
+        assert!(!card.may_gather());
     }
 }

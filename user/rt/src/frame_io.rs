@@ -44,6 +44,17 @@ pub trait FrameIo {
     /// Lets go what was queued; true if the kernel is to be called for it.
     fn flush(&mut self) -> bool;
 
+    /// Whether what was queued may wait for the answers to frames that come, because each time that some leave costs
+    /// much and the first has not waited for long.
+    fn may_gather(&mut self) -> bool {
+        false
+    }
+
+    /// If so, looks for such frames for as long as some are likely to come; true if there are any.
+    fn finds_more(&mut self) -> bool {
+        false
+    }
+
     /// Frames that are not sent yet, queued ones included.
     fn in_flight(&mut self) -> u32;
 
@@ -221,6 +232,15 @@ impl FrameIo for AnyIo {
     #[inline]
     fn flush(&mut self) -> bool {
         of_either!(self, io => io.flush())
+    }
+
+    #[inline]
+    fn may_gather(&mut self) -> bool {
+        of_either!(self, io => io.may_gather())
+    }
+
+    fn finds_more(&mut self) -> bool {
+        of_either!(self, io => io.finds_more())
     }
 
     #[inline]
