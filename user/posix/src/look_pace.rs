@@ -2,7 +2,7 @@
 //!
 //! A program under load is in the library all the time: what lies there leaves with its own turns, and each look is an alarm, two
 //! switches and under a hypervisor some exits for nothing. So where it did much since the last look the next one comes
-//! twice as late, up to a bound. A program that goes elsewhere then has left something lying for as long, once.
+//! twice as late, up to a bound; they come at whole multiples of that time, as the kernel's own alarms do. A program that goes elsewhere then has left something lying for as long, once.
 
 use base::Instant;
 
@@ -57,9 +57,10 @@ impl LookPace {
     }
 }
 
-/// The look that comes so many periods later.
+/// The first look after `now` of those at whole multiples of so many periods.
 pub fn look_after(now: Instant, periods: u64) -> Instant {
-    Instant::from_nanos((now.as_nanos() / LOOK_NANOS + periods) * LOOK_NANOS)
+    let spacing = periods * LOOK_NANOS;
+    Instant::from_nanos((now.as_nanos() / spacing + 1) * spacing)
 }
 
 #[cfg(test)]
@@ -82,7 +83,8 @@ mod tests {
     #[test]
     fn looks_are_rare_while_the_program_does_much_and_frequent_again_at_once() {
         let mut pace = LookPace::default();
-        assert_eq!(periods(&mut pace, 200, 5), [2, 4, 4, 4, 4]);
+        // From the fifth period on to the sixth, and from there on to the eighth.
+        assert_eq!(periods(&mut pace, 200, 5), [1, 3, 3, 3, 3]);
         assert_eq!(periods(&mut pace, 0, 2), [1, 1]);
         assert_eq!(periods(&mut pace, 8, 100), [1; 100]);
     }
