@@ -2,8 +2,8 @@
 //!
 //! While frames come its owner looks at the card's memory and no interrupt is raised; before it waits it
 //! arms the card, after a look for as long as that is likely to find frames ([`ArmPoll`]), and waits for its interrupt.
-//! What is queued leaves by a write to a register, under a hypervisor an exit. So while such looks find
-//! frames it may wait for the answers to these, for no longer than [`EXITS_PER_GATHERING`] exits take.
+//! What is queued leaves by a write to a register, of an emulated card an exit. So where it takes as long ([`KickCost`]), and while
+//! such looks find frames, it may wait for the answers to these, for no longer than [`EXITS_PER_GATHERING`] exits take.
 
 use std::sync::Arc;
 
@@ -15,6 +15,7 @@ use crate::arm_poll::ArmPoll;
 use crate::exchange::{Count, Counts};
 use crate::exit_cost;
 use crate::frame_io::FrameIo;
+use crate::kick_cost::KickCost;
 use crate::look::look_until;
 use crate::monotonic_nanos;
 use crate::port_mirror::PortMirror;
@@ -39,6 +40,9 @@ pub struct Card {
     queued: Option<Instant>,
     /// How long it may wait for others.
     gathering: Duration,
+    /// What an exit takes.
+    exit: Duration,
+    kick_cost: KickCost,
     /// When the last turn began.
     turned: Instant,
     /// More cannot be in flight: those that were when the card was asked last, and those that were sent since.
@@ -66,7 +70,9 @@ impl Card {
             is_armed: false,
             arm_poll: ArmPoll::new(exit),
             queued: None,
-            gathering: (exit * EXITS_PER_GATHERING).min(GATHERING_MOST),
+            gathering: Duration::ZERO,
+            exit,
+            kick_cost: KickCost::default(),
             turned: Instant::START,
             in_flight_max: 0,
             watched: Instant::START,
@@ -122,6 +128,20 @@ impl Card {
             self.arm_poll.end(now(), true);
         }
         has_found
+    }
+
+    #[cold]
+    fn kick_and_measure(&mut self) {
+        let before = now();
+        self.port.kick();
+        self.note_kick(now().since(before));
+    }
+
+    fn note_kick(&mut self, time: Duration) {
+        if let Some(kick) = self.kick_cost.note(time) {
+            let each = kick.min(self.exit);
+            self.gathering = (each * EXITS_PER_GATHERING).min(GATHERING_MOST);
+        }
     }
 
     #[cold]
@@ -207,7 +227,10 @@ impl FrameIo for Card {
     #[inline]
     fn flush(&mut self) -> bool {
         if self.queued.take().is_some() {
-            self.port.kick();
+            match self.kick_cost.is_unknown() {
+                true => self.kick_and_measure(),
+                false => self.port.kick(),
+            }
         }
         false
     }
@@ -303,6 +326,23 @@ mod tests {
         }
     }
 
+    /// One where an exit takes ten microseconds, and to let frames go took so long.
+    fn card(quiet: Quiet, kick_micros: u64) -> Card {
+        let buffers = Box::leak(Box::new(FreeList::new()));
+        let mut card = Card::with_exits_of(Duration::from_micros(10), Box::new(quiet), buffers);
+        card.send(TxFrame::default());
+        while card.kick_cost.is_unknown() {
+            assert!(!card.may_gather(), "it is not known whether that pays");
+            card.note_kick(Duration::from_micros(kick_micros));
+        }
+        card.flush();
+        card
+    }
+
+    fn at(micros: u64) -> Instant {
+        Instant::from_nanos(1_000_000) + Duration::from_micros(micros)
+    }
+
     #[test]
     fn who_waits_for_something_else_too_looks_for_no_frames_and_forgets_nothing_of_them() {
         let quiet = Quiet::default();
@@ -329,10 +369,8 @@ mod tests {
     #[test]
     fn queued_frames_may_wait_for_others_for_some_exits_and_leave_together() {
         let quiet = Quiet::default();
-        let buffers = Box::leak(Box::new(FreeList::new()));
-        let exit = Duration::from_micros(10);
-        let mut card = Card::with_exits_of(exit, Box::new(quiet.clone()), buffers);
-        let at = |micros| Instant::from_nanos(1_000_000) + Duration::from_micros(micros);
+        let mut card = card(quiet.clone(), 200);
+        quiet.kicks.store(0, Relaxed);
         card.begin(at(0));
         assert!(!card.may_gather(), "nothing is queued");
         card.send(TxFrame::default());
@@ -351,11 +389,11 @@ mod tests {
     }
 
     #[test]
-    fn without_a_hypervisor_nothing_waits() {
-        let buffers = Box::leak(Box::new(FreeList::new()));
-        let port = Box::<Quiet>::default();
-        let mut card = Card::with_exits_of(Duration::ZERO, port, buffers);
+    fn what_leaves_without_an_exit_hardly_waits() {
+        let mut card = card(Quiet::default(), 1);
+        card.begin(at(0));
         card.send(TxFrame::default());
+        card.begin(at(128));
         assert!(!card.may_gather());
     }
 }

@@ -45,6 +45,7 @@ mod exit_cost;
 mod filter;
 mod frame_io;
 mod interface;
+mod kick_cost;
 mod loans;
 mod look;
 mod mapping;
