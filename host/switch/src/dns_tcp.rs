@@ -21,6 +21,7 @@ use mbuf::{BLOCK_CAPACITY, Chain, HeapPool, Mbuf, RxFrame, TxFrame};
 use wire::{ArpOperation, ArpRepr, ETHERNET_HEADER_BYTES, EtherType, EthernetRepr, MacAddr};
 
 use crate::fabric::{MemberId, arp_reply};
+use crate::names::{LENGTH_BYTES, missing};
 use crate::network::Network;
 
 /// The port of name servers.
@@ -33,8 +34,6 @@ pub const CONNECTIONS_OF_MEMBER_MAX: usize = 8;
 pub const PATIENCE: Duration = Duration::from_secs(10);
 /// The longest question.
 pub const QUESTION_BYTES_MAX: usize = 4096;
-/// Bytes of a message's length in a stream.
-const LENGTH_BYTES: usize = 2;
 /// Connections that nobody has accepted yet.
 const BACKLOG: usize = 16;
 /// Packet buffers, and those of them that are for what passes through.
@@ -323,7 +322,8 @@ impl Server {
             return None;
         }
         // Of a pipelined question as much as makes one whole.
-        while let Some(room) = missing(&own.inbox).filter(|room| *room > 0) {
+        let lacks = |inbox: &[u8]| missing(inbox, QUESTION_BYTES_MAX);
+        while let Some(room) = lacks(&own.inbox).filter(|room| *room > 0) {
             let inbox = &mut own.inbox;
             let taken = self
                 .stack
@@ -340,7 +340,7 @@ impl Server {
                 }
             }
         }
-        if missing(&own.inbox).is_none() {
+        if lacks(&own.inbox).is_none() {
             // No question is so long.
             own.is_at_end = true;
             return None;
@@ -403,15 +403,6 @@ impl Server {
             false => self.stack.abort(&mut self.world, stream),
         };
     }
-}
-
-/// How many bytes a question lacks, or its length; `None` for one that is too long.
-fn missing(inbox: &[u8]) -> Option<usize> {
-    let Some((len, rest)) = inbox.split_first_chunk::<LENGTH_BYTES>() else {
-        return Some(LENGTH_BYTES - inbox.len());
-    };
-    let len = usize::from(u16::from_be_bytes(*len));
-    (len <= QUESTION_BYTES_MAX && len > 0).then(|| len.saturating_sub(rest.len()))
 }
 
 #[cfg(test)]

@@ -23,6 +23,8 @@ const CLASS_IN: u16 = 1;
 pub const DATAGRAM_BYTES_MAX: usize = 512;
 /// The longest one over TCP, whose length is two bytes (RFC 1035 4.2.2).
 pub const STREAM_BYTES_MAX: usize = u16::MAX as usize;
+/// The length that stands before each message over TCP.
+pub const LENGTH_BYTES: usize = 2;
 
 /// What a question asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,6 +129,16 @@ pub fn truncated(answer: &[u8]) -> Option<Vec<u8>> {
     header[2] |= TRUNCATED;
     header[6..].fill(0);
     Some(short)
+}
+
+/// How many bytes a message over TCP lacks, or its length: nothing once it is there as a whole, whatever follows it. `None` for
+/// one that is empty, or longer than `bytes_max`.
+pub fn missing(inbox: &[u8], bytes_max: usize) -> Option<usize> {
+    let Some((len, rest)) = inbox.split_first_chunk::<LENGTH_BYTES>() else {
+        return Some(LENGTH_BYTES - inbox.len());
+    };
+    let len = usize::from(u16::from_be_bytes(*len));
+    (len <= bytes_max && len > 0).then(|| len.saturating_sub(rest.len()))
 }
 
 /// What an answer has.
@@ -278,6 +290,16 @@ pub(crate) mod tests {
         assert_eq!(Question::parse(&compressed), None);
         let endless = question(&["a"; 200].join("."), 1);
         assert_eq!(Question::parse(&endless), None);
+    }
+
+    #[test]
+    fn a_message_over_tcp_lacks_its_length_then_the_rest() {
+        let lacks = |inbox: &[u8]| missing(inbox, 3);
+        assert_eq!((lacks(&[]), lacks(&[0])), (Some(2), Some(1)));
+        assert_eq!((lacks(&[0, 3]), lacks(&[0, 3, 7, 8])), (Some(3), Some(1)));
+        // What follows is the next one's.
+        assert_eq!(lacks(&[0, 3, 7, 8, 9, 0, 1]), Some(0));
+        assert_eq!((lacks(&[0, 0]), lacks(&[0, 4])), (None, None));
     }
 
     #[test]

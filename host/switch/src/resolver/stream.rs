@@ -12,11 +12,10 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, connect, socket_with};
 
 use super::PATIENCE;
 use crate::fabric::Client;
+use crate::names::{LENGTH_BYTES, STREAM_BYTES_MAX, missing};
 
 /// Questions under way at once.
 pub const CALLS_MAX: usize = 64;
-/// Bytes of a message's length.
-const LENGTH_BYTES: usize = 2;
 
 /// The questions under way.
 #[derive(Debug, Default)]
@@ -102,8 +101,10 @@ impl Call {
             }
         }
         loop {
-            let Some(room) = self.missing().filter(|room| *room > 0) else {
-                return Progress::Answered(self.inbox.split_off(LENGTH_BYTES));
+            let room = match missing(&self.inbox, STREAM_BYTES_MAX) {
+                Some(0) => return Progress::Answered(self.inbox.split_off(LENGTH_BYTES)),
+                Some(room) => room,
+                None => return Progress::Failed,
             };
             let mut piece = [0; 4096];
             let room = piece.get_mut(..room.min(4096)).unwrap_or_default();
@@ -115,14 +116,6 @@ impl Call {
                 Err(error) if waits(&error) => return Progress::GoesOn,
                 Ok(0) | Err(_) => return Progress::Failed,
             }
-        }
-    }
-
-    /// How many bytes the answer, or its length, lacks.
-    fn missing(&self) -> Option<usize> {
-        match self.inbox.split_first_chunk::<LENGTH_BYTES>() {
-            None => Some(LENGTH_BYTES - self.inbox.len()),
-            Some((len, rest)) => usize::from(u16::from_be_bytes(*len)).checked_sub(rest.len()),
         }
     }
 }
