@@ -17,7 +17,6 @@ mod absent;
 mod agent;
 pub mod attach;
 pub mod bootable;
-mod bypass;
 pub mod commands;
 mod compose;
 mod copy;

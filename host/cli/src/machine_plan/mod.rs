@@ -1,6 +1,7 @@
 //! From flags to a machine.
 //!
 //! ```text
+//! bypass.rs        the card or link of the program's own
 //! start.rs         how the program starts: arguments, environment, user
 //! cloud_init.rs    the program before it, in disks for clouds
 //! etc.rs           what files tell of the machine and of others
@@ -10,6 +11,7 @@
 //! machine.rs       the machine itself: board, memory, disks
 //! ```
 
+mod bypass;
 mod cloud_init;
 mod command_line;
 mod etc;
@@ -22,7 +24,6 @@ use std::path::Path;
 
 use qemu::{CommandLine, Machine, Net};
 
-use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{
     Addition, CloudInit, EnvironmentFlags, NameFlags, ProgramFlags, RightsFlags, RunFlags,
@@ -33,6 +34,7 @@ use crate::pack::{Image, Packed, RunFile};
 use crate::preload;
 use crate::stdio::Console;
 
+pub use bypass::Bypass;
 pub use command_line::with_epoch;
 pub use machine::{image_path, machine};
 pub use network::{address, net};

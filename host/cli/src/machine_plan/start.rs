@@ -2,14 +2,13 @@
 
 use std::env;
 
-use crate::bypass::Bypass;
 use crate::failure::Failure;
 use crate::flags::{ProgramFlags, User};
 use crate::oci::Start;
 use crate::pack::{Packed, RunFile, profiles};
 use crate::preload;
 
-use super::GuestConfig;
+use super::{Bypass, GuestConfig};
 
 /// How the program starts: as its image says, or as programs of the host do.
 pub(super) fn run_file(

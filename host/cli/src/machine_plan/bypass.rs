@@ -12,8 +12,9 @@ use std::net::Ipv4Addr;
 
 use crate::failure::Failure;
 use crate::flags::{BoardFlag, BypassFlag, Ip, NicFlag, RunFlags};
-use crate::machine_plan;
 use crate::pack::Packed;
+
+use super::network;
 
 /// The link, and where the kernel finds it (`docs/link.md`).
 const VNIC: &str = "vnic0";
@@ -40,7 +41,7 @@ impl Bypass {
         if by == BypassFlag::Card && flags.nic == NicFlag::E1000 {
             return Err(Failure::NoBypassOfCard);
         }
-        match machine_plan::address(&flags.program, &machine_plan::net(flags)) {
+        match network::address(&flags.program, &network::net(flags)) {
             Ip::Static {
                 address,
                 prefix_len,
