@@ -87,6 +87,9 @@ pub struct Settings {
     /// The image, if it is of one.
     #[serde(default)]
     pub image: Option<String>,
+    /// The image's digest: it may have several names, and its machine's may be another's now.
+    #[serde(default)]
+    pub image_id: Option<String>,
     /// The signal that asks its program to end, if not SIGTERM.
     #[serde(default)]
     pub stop_signal: Option<u8>,

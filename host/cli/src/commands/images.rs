@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::flags::OutputFlags;
 use crate::flags::{PullFlags, RmiFlags, told};
+use crate::state::Settings;
 use crate::{oci, state};
 
 /// How long the process of a machine that has ended may take to go.
@@ -111,7 +112,7 @@ fn remove(store: &Store, text: &str) -> Result<Name, Failure> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match store.remove(text) {
-            Err(Error::InUse { name }) if !is_used(&name) && Instant::now() < deadline => {
+            Err(Error::InUse { name }) if !is_used(store, &name) && Instant::now() < deadline => {
                 thread::sleep(POLL);
             }
             removed => return Ok(removed?),
@@ -119,8 +120,36 @@ fn remove(store: &Store, text: &str) -> Result<Name, Failure> {
     }
 }
 
-/// Whether a machine runs that has the image of this name.
-pub(super) fn is_used(name: &str) -> bool {
+/// Whether a machine runs that has the image of this name, by whatever name it was started.
+pub(super) fn is_used(store: &Store, name: &str) -> bool {
+    let images = store.list().unwrap_or_default().into_iter();
+    let mut named = images.filter(|image| image.name.as_str() == name);
+    let id = named.next().map(|image| image.id.to_string());
     let mut machines = state::running().into_iter();
-    machines.any(|machine| machine.image.as_deref() == Some(name))
+    machines.any(|machine| has_image(&machine, name, id.as_deref()))
+}
+
+fn has_image(machine: &Settings, name: &str, id: Option<&str>) -> bool {
+    machine.image.as_deref() == Some(name) || id.is_some() && machine.image_id.as_deref() == id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::tests::machine;
+
+    #[test]
+    fn an_image_is_its_machines_by_each_of_its_names() {
+        let of = |image: Option<&str>, id: Option<&str>| Settings {
+            image: image.map(Into::into),
+            image_id: id.map(Into::into),
+            ..machine("run -d a", "a")
+        };
+        let own = of(Some("a:latest"), Some("sha256:1"));
+        assert!(has_image(&own, "b:latest", Some("sha256:1")));
+        // The name is another image's by now, and leads to none that is kept.
+        assert!(has_image(&own, "a:latest", None));
+        assert!(!has_image(&own, "b:latest", Some("sha256:2")));
+        assert!(!has_image(&of(None, None), "b:latest", None));
+    }
 }

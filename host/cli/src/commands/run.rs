@@ -391,9 +391,10 @@ fn take(flags: &RunFlags, name: Option<&str>, program: &str) -> Result<(String, 
 
 /// Removes an image that no other machine has; that one does is no failure.
 fn remove_image(name: &str) {
-    if !images::is_used(name) {
-        let _ = oci::of_user().and_then(|store| Ok(store.remove(name)?));
-    }
+    let _ = oci::of_user().and_then(|store| match images::is_used(&store, name) {
+        true => Ok(()),
+        false => Ok(store.remove(name).map(drop)?),
+    });
 }
 
 /// The volumes that the machine has from now on, of which its kernel is told.
@@ -532,6 +533,7 @@ fn settings(
         labels,
         annotations: flags.life.annotations(),
         image: container.map(|container| container.image.clone()),
+        image_id: container.map(|container| container.image_id.clone()),
         stop_signal: flags.life.stop_signal.or(of_image),
         stop_timeout_s: flags.life.stop_timeout,
         healthcheck: process.and_then(|process| process.healthcheck.clone()),

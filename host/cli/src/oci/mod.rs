@@ -30,6 +30,8 @@ pub struct Container {
     pub name: String,
     /// The image's whole name.
     pub image: String,
+    /// Its digest.
+    pub image_id: String,
     /// What the image says of its program.
     pub process: images::Process,
     /// How its program starts.
@@ -55,6 +57,7 @@ impl Container {
         Ok(Some(Self {
             name: name.short().into(),
             image: name.as_str().into(),
+            image_id: image.id.to_string(),
             process: image.configuration.config.clone(),
             start,
             root,
