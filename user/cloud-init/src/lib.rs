@@ -5,7 +5,7 @@
 //!
 //! The idea: a small static program stands before the real one ([`start`]). A child of its reads the disk
 //! labelled `cidata` (the NoCloud seed, [`seed`]) by itself, or asks the metadata service
-//! ([`metadata_service`]), makes [`settings`] of the texts, and applies them by the interfaces that Linux has for it
+//! ([`metadata_service`]), makes [`settings`] of the texts ([`reader`]), and applies them by the interfaces that Linux has for it
 //! ([`apply`]). Then the first process becomes the real program, as if nothing had been.
 //!
 //! Invariants:
@@ -27,6 +27,7 @@ pub mod iso9660;
 pub mod meta_data;
 pub mod metadata_service;
 pub mod network_config;
+pub mod reader;
 pub mod route_socket;
 pub mod seed;
 pub mod settings;

@@ -131,7 +131,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::settings::Settings;
+    use crate::reader::settings_of;
 
     /// Answers by path until the thread's test ends; who brings no token gets 401, but for the token.
     fn serve(has_tokens: bool) -> SocketAddr {
@@ -172,7 +172,7 @@ mod tests {
     fn a_service_with_or_without_tokens_tells_name_and_keys() {
         for has_tokens in [true, false] {
             let seed = ask(serve(has_tokens)).expect("an answer");
-            let settings = Settings::of(&seed);
+            let settings = settings_of(&seed);
             assert_eq!(settings.instance_id.as_deref(), Some("i-1"));
             assert_eq!(settings.host_name.as_deref(), Some("web.example"));
             assert_eq!(settings.keys[0].keys, ["ssh-rsa A it's"]);

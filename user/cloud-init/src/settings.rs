@@ -1,10 +1,6 @@
-//! What is to be applied: the texts of a seed, read into types.
+//! What is to be applied, in types.
 
-use std::mem;
-
-use crate::network_config::{self, Network};
-use crate::seed::Seed;
-use crate::{meta_data, user_data};
+use crate::network_config::Network;
 
 /// Bytes of a host name (sethostname(2)).
 const HOST_NAME_BYTES_MAX: usize = 64;
@@ -51,25 +47,6 @@ pub struct WriteFile {
 }
 
 impl Settings {
-    /// Reads a seed. What cannot be read is a note.
-    pub fn of(seed: &Seed) -> Self {
-        let mut settings = Self::default();
-        let read = meta_data::read(&seed.meta_data, &mut settings);
-        settings.note("meta-data", read);
-        let read = user_data::read(&seed.user_data, &mut settings);
-        settings.note("user-data", read);
-        let read = network_config::read(&seed.network_config);
-        let read = read.map(|mut network| {
-            let notes = network
-                .as_mut()
-                .map(|network| mem::take(&mut network.notes));
-            settings.notes.extend(notes.unwrap_or_default());
-            settings.network = network;
-        });
-        settings.note("network-config", read);
-        settings
-    }
-
     /// Sets the machine's name, if it is one.
     pub(crate) fn set_host_name(&mut self, name: Option<String>) {
         let Some(name) = name.filter(|name| !name.is_empty()) else {
@@ -90,11 +67,6 @@ impl Settings {
             let user = user.map(Into::into);
             self.keys.push(Keys { user, keys });
         }
-    }
-
-    fn note(&mut self, of: &str, read: Result<(), String>) {
-        self.notes
-            .extend(read.err().map(|why| format!("{of}: {why}")));
     }
 }
 

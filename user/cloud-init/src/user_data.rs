@@ -65,7 +65,7 @@ fn write_file(file: &YamlOwned) -> Result<WriteFile, String> {
     }
     let content = match yaml::field(file, "content") {
         None => None,
-        Some(YamlOwned::Value(_)) => yaml::text(file, "content"),
+        Some(content) if yaml::is_plain(content) => yaml::text(file, "content"),
         // As `!!binary` makes it.
         Some(_) => return Err(format!("{path}: its content is no plain text")),
     };
@@ -92,7 +92,7 @@ fn decoded(content: String, encoding: &str) -> Result<Vec<u8>, String> {
     }
 }
 
-/// Octal, also where no quotes say that it is a text.
+/// Octal, with quotes and without.
 fn mode(file: &YamlOwned) -> Option<u32> {
     match yaml::text(file, "permissions") {
         None => Some(DEFAULT_MODE),

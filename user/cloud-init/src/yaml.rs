@@ -1,15 +1,31 @@
 //! YAML as the cloud writes it: what is missing or of another kind is nothing.
+//!
+//! Scalars stay as they are written. Nobody means a number here, and what looks like one is not the same in all versions
+//! of YAML: `0644` is octal in 1.1, which cloud-init reads, and `0o644` in 1.2.
 
-use saphyr::{LoadableYamlNode, ScalarOwned, YamlOwned};
+use saphyr::{ScalarStyle, YamlLoader, YamlOwned};
+use saphyr_parser::Parser;
+
+/// What stands for nothing without quotes (YAML 1.1 and 1.2).
+const NULLS: [&str; 5] = ["", "~", "null", "Null", "NULL"];
 
 /// The first document of a text; nothing for an empty one.
 ///
 /// Errors: a sentence without its full stop.
 pub fn parse(text: &str) -> Result<YamlOwned, String> {
-    let documents = YamlOwned::load_from_str(text);
-    let documents = documents.map_err(|why| format!("it is no YAML: {why}"))?;
-    let nothing = YamlOwned::Value(ScalarOwned::Null);
-    Ok(documents.into_iter().next().unwrap_or(nothing))
+    let mut loader = YamlLoader::<YamlOwned>::default();
+    loader.early_parse(false);
+    let loaded = Parser::new_from_str(text).load(&mut loader, true);
+    let error = loaded.err().or(loader.error().cloned());
+    if let Some(why) = error {
+        return Err(format!("it is no YAML: {why}"));
+    }
+    let nothing = YamlOwned::Representation(String::new(), ScalarStyle::Plain, None);
+    Ok(loader
+        .into_documents()
+        .into_iter()
+        .next()
+        .unwrap_or(nothing))
 }
 
 /// The field of a mapping.
@@ -31,23 +47,33 @@ pub fn entries(of: &YamlOwned) -> impl Iterator<Item = (String, &YamlOwned)> {
 pub fn items(of: Option<&YamlOwned>) -> impl Iterator<Item = &YamlOwned> {
     let items = match of {
         Some(YamlOwned::Sequence(items)) => items.as_slice(),
-        Some(YamlOwned::Value(ScalarOwned::Null)) | None => &[],
+        None => &[],
+        Some(one) if is_null(one) => &[],
         Some(one) => std::slice::from_ref(one),
     };
     items.iter()
 }
 
-/// A scalar as it would be written.
+/// A scalar as it is written.
 pub fn scalar(of: &YamlOwned) -> Option<String> {
-    let YamlOwned::Value(value) = of else {
-        return None;
-    };
-    match value {
-        ScalarOwned::Null => None,
-        ScalarOwned::Boolean(value) => Some(value.to_string()),
-        ScalarOwned::Integer(value) => Some(value.to_string()),
-        ScalarOwned::FloatingPoint(value) => Some(value.to_string()),
-        ScalarOwned::String(value) => Some(value.clone()),
+    match of {
+        YamlOwned::Representation(text, ..) if !is_null(of) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+fn is_null(of: &YamlOwned) -> bool {
+    match of {
+        YamlOwned::Representation(text, ScalarStyle::Plain, _) => NULLS.contains(&text.as_str()),
+        _ => false,
+    }
+}
+
+/// Whether a scalar is what it looks like, and no tag makes something else of it (`!!binary`).
+pub fn is_plain(of: &YamlOwned) -> bool {
+    match of {
+        YamlOwned::Representation(_, _, tag) => tag.as_ref().is_none_or(|tag| tag.suffix == "str"),
+        _ => false,
     }
 }
 

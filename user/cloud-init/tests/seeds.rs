@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{self, Command};
 
 use cloud_init::TEXT_BYTES_MAX;
+use cloud_init::reader::settings_of;
 use cloud_init::seed::{self, Seed};
-use cloud_init::settings::Settings;
 
 const META_DATA: &str = "instance-id: i-1\nlocal-hostname: web\n";
 const USER_DATA: &str = "#cloud-config\nfqdn: web-1.example\nssh_authorized_keys: [ssh-rsa A]\n";
@@ -124,7 +124,7 @@ fn a_disk_of_zeros_is_no_seed() {
 
 #[test]
 fn the_users_name_counts_more_than_the_clouds() {
-    let settings = Settings::of(&Seed {
+    let settings = settings_of(&Seed {
         meta_data: META_DATA.into(),
         user_data: USER_DATA.into(),
         network_config: String::new(),
@@ -146,7 +146,7 @@ write_files:
 - {path: /etc/b, content: x, encoding: gz}
 - {path: /etc/c, content: !!binary aGkK}
 ";
-    let settings = Settings::of(&Seed {
+    let settings = settings_of(&Seed {
         user_data: user_data.into(),
         ..Seed::default()
     });
@@ -159,6 +159,20 @@ write_files:
 }
 
 #[test]
+fn permissions_are_octal_with_quotes_and_without() {
+    let forms = ["'0640'", "0640", "640", "0o640", "'0o640'", "!!str 0640"];
+    for form in forms {
+        let text = format!("#cloud-config\nwrite_files: [{{path: /etc/a, permissions: {form}}}]");
+        let settings = settings_of(&Seed {
+            user_data: text,
+            ..Seed::default()
+        });
+        let modes = settings.files.iter().map(|file| file.mode);
+        assert_eq!(modes.collect::<Vec<_>>(), [0o640], "{form}: {settings:?}");
+    }
+}
+
+#[test]
 fn scripts_and_nonsense_are_notes() {
     let deep = format!("#cloud-config\n{}", "[".repeat(200_000));
     for user_data in [
@@ -168,7 +182,7 @@ fn scripts_and_nonsense_are_notes() {
         "#cloud-config\n{",
         "Content-Type: multipart/mixed",
     ] {
-        let settings = Settings::of(&Seed {
+        let settings = settings_of(&Seed {
             user_data: user_data.into(),
             ..Seed::default()
         });

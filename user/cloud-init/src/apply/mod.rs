@@ -14,6 +14,7 @@ use std::path::Path;
 use rustix::process::{Resource, Rlimit, setrlimit};
 
 use crate::metadata_service;
+use crate::reader::settings_of;
 use crate::seed;
 use crate::settings::Settings;
 
@@ -35,7 +36,7 @@ pub fn all(wants_metadata: bool) {
             .ok()
     });
     if let Some(seed) = seed {
-        apply(&Settings::of(&seed), Path::new("/"));
+        apply(&settings_of(&seed), Path::new("/"));
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) fn apply(root: &Path, network: &Network) {
 fn add_all(network: &Network) -> io::Result<()> {
     let mut socket = RouteSocket::open()?;
     let cards = socket.ethernets()?;
-    for (place, link) in network.links.iter().enumerate() {
-        match card(link, place, &cards) {
+    for (link, card) in network.links.iter().zip(meant(&network.links, &cards)) {
+        match card {
             Some(card) => add(&mut socket, link, card.index),
             None => note(&link.name, Err(io::ErrorKind::NotFound.into())),
         }
@@ -34,15 +34,31 @@ fn add_all(network: &Network) -> io::Result<()> {
     Ok(())
 }
 
-/// The card that a link means.
-fn card<'a>(link: &Link, place: usize, cards: &'a [Ethernet]) -> Option<&'a Ethernet> {
-    match link.mac {
-        Some(mac) => cards.iter().find(|card| card.mac == mac),
-        None => {
-            let named = cards.iter().find(|card| card.name == link.name);
-            named.or_else(|| cards.get(place))
+/// The card that each link means. No two mean the same one: the surest comes first, so that no guess takes the card of a link that
+/// names it.
+fn meant<'a>(links: &[Link], cards: &'a [Ethernet]) -> Vec<Option<&'a Ethernet>> {
+    let mut free: Vec<Option<&Ethernet>> = cards.iter().map(Some).collect();
+    let mut meant = vec![None; links.len()];
+    let ways: [fn(&Link, &Ethernet) -> bool; 2] = [
+        |link, card| link.mac == Some(card.mac),
+        |link, card| link.mac.is_none() && link.name == card.name,
+    ];
+    for is_it in ways {
+        for (link, card) in links.iter().zip(&mut meant) {
+            let mut places = free.iter_mut();
+            let place = places.find(|place| place.is_some_and(|card| is_it(link, card)));
+            *card = card.take().or_else(|| place?.take());
         }
     }
+    // By its place, or the next one that nobody has.
+    for (at, (link, card)) in links.iter().zip(&mut meant).enumerate() {
+        if card.is_some() || link.mac.is_some() {
+            continue;
+        }
+        let own = free.get_mut(at).and_then(Option::take);
+        *card = own.or_else(|| free.iter_mut().find_map(Option::take));
+    }
+    meant
 }
 
 fn add(socket: &mut RouteSocket, link: &Link, index: u32) {
@@ -74,25 +90,40 @@ fn resolver(network: &Network) -> String {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_card_is_known_by_its_hardware_address_then_by_name_then_by_place() {
-        let card_of = |index: u32| Ethernet {
+    /// The numbers of the cards, of which there are two, that links with these names and last bytes of hardware addresses mean.
+    fn cards_of(links: &[(&str, Option<u8>)]) -> Vec<Option<u32>> {
+        let cards = [2, 3].map(|index: u32| Ethernet {
             index,
             name: format!("eth{}", index - 2),
             mac: [0, 0, 0, 0, 0, index as u8],
-        };
-        let cards = [card_of(2), card_of(3)];
-        let mut link = Link {
-            name: "enp1s0".into(),
+        });
+        let link = |(name, mac): &(&str, Option<u8>)| Link {
+            name: (*name).into(),
+            mac: mac.map(|last| [0, 0, 0, 0, 0, last]),
             ..Link::default()
         };
-        assert_eq!(card(&link, 0, &cards), Some(&cards[0]));
-        link.name = "eth1".into();
-        assert_eq!(card(&link, 0, &cards), Some(&cards[1]));
-        link.mac = Some([0, 0, 0, 0, 0, 2]);
-        assert_eq!(card(&link, 1, &cards), Some(&cards[0]));
-        link.mac = Some([9; 6]);
-        assert_eq!(card(&link, 0, &cards), None);
+        let links: Vec<Link> = links.iter().map(link).collect();
+        let meant = meant(&links, &cards).into_iter();
+        meant.map(|card| card.map(|card| card.index)).collect()
+    }
+
+    #[test]
+    fn a_card_is_known_by_its_hardware_address_then_by_name_then_by_place() {
+        assert_eq!(cards_of(&[("enp1s0", None)]), [Some(2)]);
+        assert_eq!(cards_of(&[("eth1", None)]), [Some(3)]);
+        assert_eq!(cards_of(&[("eth1", Some(2))]), [Some(2)]);
+        assert_eq!(cards_of(&[("eth0", Some(9))]), [None]);
+        let in_order = [("enp1s0", None), ("enp2s0", None), ("enp3s0", None)];
+        assert_eq!(cards_of(&in_order), [Some(2), Some(3), None]);
+    }
+
+    #[test]
+    fn no_two_links_mean_one_card() {
+        let guessed_first = [("enp1s0", None), ("eth0", None)];
+        assert_eq!(cards_of(&guessed_first), [Some(3), Some(2)]);
+        let by_address = [("enp1s0", None), ("eth0", None), ("x", Some(2))];
+        assert_eq!(cards_of(&by_address), [Some(3), None, Some(2)]);
+        assert_eq!(cards_of(&[("a", Some(2)), ("b", Some(2))]), [Some(2), None]);
     }
 
     #[test]
