@@ -1,7 +1,10 @@
 //! Ports of this host: which are free, and which process holds one.
 
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener, UdpSocket};
+use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, UdpSocket};
+
+use rustix::net::sockopt::set_socket_reuseaddr;
+use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with};
 
 use crate::machine::{Forward, Protocol};
 
@@ -14,11 +17,20 @@ pub fn free_tcp_port() -> std::io::Result<u16> {
 
 /// Whether the host's side of a forward can be listened at.
 pub fn is_port_free(forward: &Forward) -> bool {
-    let address = (forward.host_ip, forward.host_port);
+    let address = SocketAddrV4::new(forward.host_ip, forward.host_port);
     match forward.protocol {
-        Protocol::Tcp => TcpListener::bind(address).is_ok(),
+        Protocol::Tcp => bind_tcp(address).is_ok(),
         Protocol::Udp => UdpSocket::bind(address).is_ok(),
     }
+}
+
+/// Takes a port and does not listen: a client that calls for the machine just now finds it closed, and no connection that ends at once.
+fn bind_tcp(address: SocketAddrV4) -> rustix::io::Result<()> {
+    let flags = SocketFlags::CLOEXEC;
+    let socket = socket_with(AddressFamily::INET, SocketType::STREAM, flags, None)?;
+    // Connections that have ended keep nobody from it.
+    set_socket_reuseaddr(&socket, true)?;
+    bind(&socket, &address)
 }
 
 /// The process that holds a port, as `name (pid)`; `None` where we may not see it.
