@@ -140,7 +140,8 @@ impl Qmp {
 
     pub(crate) fn ask(&mut self, command: &str, arguments: Value) -> io::Result<Value> {
         let request = json!({"execute": command, "arguments": arguments});
-        writeln!(self.writer, "{request}")?;
+        // At once: QEMU wakes up for each piece.
+        self.writer.write_all(format!("{request}\n").as_bytes())?;
         loop {
             let answer = self.read_object()?;
             if let Some(error) = answer.get("error") {
