@@ -2,9 +2,17 @@
 //!
 //! QEMU's own user network loses connections when more than a few are made at a time. passt
 //! (passt(1)) serves thousands, needs no rights either, and has QEMU's frames by a socket.
-//! The addresses in the machine are those of QEMU's network. It ends with the connection to
-//! QEMU, so with the machine, however that ends, and with us if QEMU never calls. On a network of machines its switch
-//! calls, and calls again if it was started anew: passt ends with us only.
+//! The addresses in the machine are those of QEMU's network.
+//!
+//! **No SYN is lost before QEMU has it.** Debian 12's passt sends a client's SYN once. It reaches nobody while QEMU has not called yet,
+//! nor a machine whose station passt does not know, which it learns from the machine's first frame; and the client would wait
+//! for ten seconds, and find a connection reset. So passt has its end of a [`Wire`] from the start. What it writes waits
+//! there, and then in QEMU; and the first thing that it reads is which station is at the other end. Ports are open before the
+//! machine runs, and one of a snapshot answers as soon as it does. While a kernel boots, what comes before it has taken
+//! the card is lost still.
+//!
+//! It ends with the wire's other end, so with the machine, however that ends, and with us if there is no QEMU yet. On a network
+//! of machines its switch calls, and calls again if it was started anew: passt ends with us only.
 //!
 //! Debian 12's looks without a pause at each client that gave up before the machine answered it, until it forgets that one
 //! after ten seconds (an event of epoll(7) that is level-triggered and not taken; mended upstream in 2024). A machine
@@ -15,9 +23,11 @@
 //! namespaces) QEMU's own network does its work, and we say why.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -33,11 +43,14 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
 /// A third of QEMU's weight (sched(7)).
 const NICENESS: i32 = 5;
-/// The flag of a listening socket in /proc/net/unix (`__SO_ACCEPTCON`).
-const LISTENING: &str = "00010000";
+/// The station of QEMU's first card, unless it is told another.
+const FIRST_STATION: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
+/// RARP (RFC 903), in which QEMU announces a machine that has moved, too.
+const ETHERTYPE_RARP: [u8; 2] = [0x80, 0x35];
+/// The shortest frame, without its check sequence.
+const FRAME_BYTES_MIN: usize = 60;
 /// The network in the machine.
-const ADDRESSES: [&str; 9] = [
-    "--one-off",
+const ADDRESSES: [&str; 8] = [
     "--address",
     "10.0.2.15",
     "--netmask",
@@ -48,9 +61,17 @@ const ADDRESSES: [&str; 9] = [
     "10.0.2.3",
 ];
 
-/// A passt that waits for QEMU, or serves it. Dropping it ends it.
+/// A passt that serves QEMU, or waits for its switch. Dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct Passt(Child);
+pub(crate) struct Passt {
+    child: Child,
+    /// Where it writes its number, once it serves.
+    ready: PathBuf,
+    log: PathBuf,
+}
+
+/// QEMU's end of a connection with passt.
+pub(crate) type Wire = OwnedFd;
 
 /// Whether this host has passt.
 pub fn is_installed() -> bool {
@@ -68,39 +89,58 @@ pub fn forwarder(net: &Net, forwards: &[Forward]) -> Forwarder {
 }
 
 impl Passt {
-    /// Starts it for `machine`, and waits until QEMU can call; its last words if it fails.
-    pub(crate) fn start(machine: &Machine) -> Result<Self, String> {
+    /// Starts it for `machine`: for QEMU, which is to have the wire, or for the switch of its network, which calls. It is of use
+    /// once [`Passt::wait_until_ready`] says so.
+    pub(crate) fn start(machine: &Machine) -> io::Result<(Self, Option<Wire>)> {
         let (socket, log) = (machine.way_out_socket(), machine.state.join("passt.log"));
-        for old in [&socket, &log] {
+        let ready = machine.state.join("passt.pid");
+        for old in [&socket, &log, &ready] {
             // What a machine of the same name left behind.
             let _ = fs::remove_file(old);
         }
-        let mut command = starter::bound_to_us(Path::new(PROGRAM));
-        command.args(["--foreground", "--socket"]);
-        command.arg(&socket).arg("--log-file").arg(&log);
+        let (mut command, wire) = match machine.net {
+            Net::Switched(_) => {
+                let mut command = starter::bound_to_us(Path::new(PROGRAM));
+                command.arg("--socket").arg(&socket).stdin(Stdio::null());
+                (command, None)
+            }
+            _ => {
+                let (own, wire) = wire(machine.mac.unwrap_or(FIRST_STATION))?;
+                let mut command = Command::new(PROGRAM);
+                command.args(["--fd", "0"]).stdin(own);
+                (command, Some(wire))
+            }
+        };
+        command.arg("--foreground").arg("--log-file").arg(&log);
+        command.arg("--pid").arg(&ready);
         command.args(addresses(&machine.net));
         command.args(port_arguments(&machine.forwards));
         if getuid().is_root() {
             // It gives up all capabilities; as `nobody` it could not reach our folder.
             command.args(["--runas", "0"]);
         }
-        command.stdin(Stdio::null()).stdout(Stdio::null());
-        command.stderr(Stdio::null());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
         // A Ctrl-C at the terminal is not for it: the program may have answers to send before it ends.
         command.process_group(0);
-        let child = starter::start(command).map_err(|error| error.to_string())?;
-        // Where it may not be, it works all the same.
-        let _ = setpriority_process(Pid::from_raw(child.id() as i32), NICENESS);
-        let mut passt = Self(child);
-        let outcome = passt.wait_until_listening(&socket);
-        outcome.map_err(|error| last_words(&log).unwrap_or_else(|| error.to_string()))?;
-        Ok(passt)
+        let child = starter::start(command, None)?;
+        Ok((Self { child, ready, log }, wire))
     }
 
-    fn wait_until_listening(&mut self, socket: &Path) -> io::Result<()> {
+    /// Waits until it serves, its ports are open, and a switch can call.
+    ///
+    /// Errors: its last words.
+    pub(crate) fn wait_until_ready(&mut self) -> Result<(), String> {
+        let waited = self.wait();
+        waited.map_err(|error| last_words(&self.log).unwrap_or_else(|| error.to_string()))?;
+        // Not while we wait for it. Where it may not be, it works all the same.
+        let _ = setpriority_process(Pid::from_raw(self.child.id() as i32), NICENESS);
+        Ok(())
+    }
+
+    fn wait(&mut self) -> io::Result<()> {
         let deadline = Instant::now() + PATIENCE;
-        while !is_listening(&fs::read_to_string("/proc/net/unix")?, socket) {
-            if let Some(status) = self.0.try_wait()? {
+        while fs::read(&self.ready).map_or(0, |text| text.len()) == 0 {
+            if let Some(status) = self.child.try_wait()? {
                 return Err(io::Error::other(format!("it ended with {status}")));
             }
             if Instant::now() > deadline {
@@ -112,11 +152,33 @@ impl Passt {
     }
 }
 
+/// passt's end and QEMU's. In the former waits the word that `station` is at the latter.
+fn wire(station: [u8; 6]) -> io::Result<(OwnedFd, Wire)> {
+    let (passts, mut qemus) = UnixStream::pair()?;
+    let frame = announcement(station);
+    // As `-netdev stream` has it: a frame's length, and the frame.
+    qemus.write_all(&(frame.len() as u32).to_be_bytes())?;
+    qemus.write_all(&frame)?;
+    Ok((passts.into(), qemus.into()))
+}
+
+/// The frame of a station that says no more than that it is there.
+fn announcement(station: [u8; 6]) -> Vec<u8> {
+    const BROADCAST: [u8; 6] = [0xff; 6];
+    // Ethernet's addresses for IPv4's, and that it asks for its own.
+    const REVERSE_REQUEST: [u8; 8] = [0, 1, 8, 0, 6, 4, 0, 3];
+    let header = [&BROADCAST[..], &station, &ETHERTYPE_RARP, &REVERSE_REQUEST];
+    let question = [&station[..], &[0; 4], &station, &[0; 4]];
+    let mut frame = [header.concat(), question.concat()].concat();
+    frame.resize(FRAME_BYTES_MIN, 0);
+    frame
+}
+
 impl Drop for Passt {
     fn drop(&mut self) {
         // It may have ended by itself, which is as good.
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
@@ -172,16 +234,6 @@ fn port_arguments(forwards: &[Forward]) -> Vec<String> {
         .collect()
 }
 
-/// Whether the table /proc/net/unix (unix(7)) has a listening socket at `path`. Connecting
-/// would tell as well, but be taken for QEMU.
-fn is_listening(table: &str, path: &Path) -> bool {
-    let path = path.to_string_lossy();
-    table.lines().any(|line| {
-        let mut fields = line.split_whitespace();
-        fields.nth(3) == Some(LISTENING) && fields.next_back() == Some(&path)
-    })
-}
-
 /// The last line of its log.
 fn last_words(log: &Path) -> Option<String> {
     let text = fs::read_to_string(log).ok()?;
@@ -193,6 +245,7 @@ fn last_words(log: &Path) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
     use std::net::Ipv4Addr;
 
     use super::*;
@@ -218,12 +271,14 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_that_is_bound_but_does_not_listen_is_not_ready() {
-        let table = "Num RefCount Protocol Flags Type St Inode Path\n\
-            0: 00000002 00000000 00010000 0001 01 11 /a\n\
-            0: 00000002 00000000 00000000 0001 01 12 /b\n";
-        assert!(is_listening(table, Path::new("/a")));
-        assert!(!is_listening(table, Path::new("/b")));
-        assert!(!is_listening(table, Path::new("/c")));
+    fn passt_reads_first_which_station_is_at_the_other_end() {
+        let (passts, _qemus) = wire([2, 0, 0, 0, 0, 7]).expect("sockets");
+        let mut bytes = [0; 4 + FRAME_BYTES_MIN];
+        UnixStream::from(passts)
+            .read_exact(&mut bytes)
+            .expect("it is there");
+        assert_eq!(bytes[..4], [0, 0, 0, 60]);
+        assert_eq!(bytes[4..16], [[0xff; 6], [2, 0, 0, 0, 0, 7]].concat());
+        assert_eq!(bytes[16..26], [0x80, 0x35, 0, 1, 8, 0, 6, 4, 0, 3]);
     }
 }

@@ -9,11 +9,14 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{OnceLock, mpsc};
 use std::thread;
 use std::time::Duration;
+
+use rustix::io::{FdFlags, fcntl_setfd};
 
 /// Becomes its further arguments if its parent is still the process `$0`.
 const UNLESS_ORPHANED: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
@@ -21,8 +24,8 @@ const UNLESS_ORPHANED: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 const STAGES: [&str; 2] = ["setpriv", "sh"];
 const POLL: Duration = Duration::from_millis(1);
 
-/// A command to start, and where the child goes.
-type Order = (Command, Sender<io::Result<Child>>);
+/// A command to start, a file that only it inherits, and where the child goes.
+type Order = (Command, Option<OwnedFd>, Sender<io::Result<Child>>);
 
 /// A command that becomes `program`, which the host's kernel kills when this process ends.
 /// Where setpriv(1) is missing or cannot do that, the program itself.
@@ -36,6 +39,11 @@ pub fn bound_to_us(program: &std::path::Path) -> Command {
     command
 }
 
+/// Asks setpriv(1) what it can do while something else is done: it is needed soon.
+pub fn look_ahead() {
+    thread::spawn(has_setpriv);
+}
+
 fn has_setpriv() -> bool {
     static HAS_IT: OnceLock<bool> = OnceLock::new();
     *HAS_IT.get_or_init(|| {
@@ -46,28 +54,38 @@ fn has_setpriv() -> bool {
     })
 }
 
-/// Starts a command of [`bound_to_us`] and waits until it has become its program.
-pub fn start(command: Command) -> io::Result<Child> {
+/// Starts a command of [`bound_to_us`], which inherits `file` and no one else does, and waits until it has become its program.
+pub fn start(command: Command, file: Option<OwnedFd>) -> io::Result<Child> {
     static STARTER: OnceLock<Sender<Order>> = OnceLock::new();
     let starter = STARTER.get_or_init(|| {
         let (sender, orders) = mpsc::channel::<Order>();
         thread::spawn(move || {
-            for (mut command, answer) in orders {
+            for (mut command, file, answer) in orders {
                 // Who asked waits for the answer.
-                let _ = answer.send(command.spawn());
+                let _ = answer.send(spawn(&mut command, file));
             }
         });
         sender
     });
     let (sender, answer) = channel();
     let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-    starter.send((command, sender)).map_err(|_| gone(()))?;
+    starter
+        .send((command, file, sender))
+        .map_err(|_| gone(()))?;
     let mut child = answer.recv().map_err(|_| gone(()))??;
     // One that ends there has not become it, which its owner sees.
     while is_at_a_stage(child.id()) && child.try_wait()?.is_none() {
         thread::sleep(POLL);
     }
     Ok(child)
+}
+
+/// One thread starts all, so that no other child has the file.
+fn spawn(command: &mut Command, file: Option<OwnedFd>) -> io::Result<Child> {
+    if let Some(file) = &file {
+        fcntl_setfd(file, FdFlags::empty())?;
+    }
+    command.spawn()
 }
 
 fn is_at_a_stage(pid: u32) -> bool {

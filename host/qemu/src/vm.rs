@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::{self, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{self, Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus};
@@ -15,9 +16,10 @@ use std::time::{Duration, Instant};
 use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::TERMINATE;
+use crate::args::network;
 use crate::error::Error;
 use crate::machine::{Forwarder, Machine, Origin, Stdio};
-use crate::passt::Passt;
+use crate::passt::{Passt, Wire};
 use crate::program::{Acceleration, Qemu};
 use crate::qmp::Qmp;
 use crate::report::Report;
@@ -37,7 +39,9 @@ pub struct Vm {
     child: Child,
     machine: Machine,
     /// Serves the network until QEMU has ended.
-    _passt: Option<Passt>,
+    passt: Option<Passt>,
+    /// The connection over which one that stands was told where it begins.
+    loader: Option<Qmp>,
 }
 
 /// The pipes to a machine's COM1, its streams, and what QEMU itself complains about.
@@ -63,12 +67,15 @@ pub struct Prepared {
     machine: Machine,
     acceleration: Acceleration,
     passt: Option<Passt>,
+    /// QEMU's end of passt's wire.
+    wire: Option<Wire>,
     note: Option<String>,
 }
 
 impl Prepared {
     /// Makes the machine's state folder, and starts passt if that leads its ports.
     pub fn new(machine: &Machine) -> Result<Self, Error> {
+        starter::look_ahead();
         let acceleration = Acceleration::choose(machine.accel)?;
         tap::check(machine)?;
         let log = machine.kernel_log();
@@ -76,43 +83,80 @@ impl Prepared {
             .and_then(|()| fs::write(&log, ""))
             .map_err(|source| Error::File { path: log, source })?;
         raise_open_files_limit();
-        let mut machine = machine.clone();
-        let mut note = None;
-        let passt = match machine.forwarder {
-            Forwarder::Qemu => None,
-            Forwarder::Passt => Passt::start(&machine)
-                .map_err(|reason| {
-                    machine.forwarder = Forwarder::Qemu;
-                    note = Some(format!(
-                        "passt does not start ({reason}), so QEMU's own network serves the ports, a few connections at a time."
-                    ));
-                })
-                .ok(),
-        };
-        Ok(Self {
-            machine,
+        let mut prepared = Self {
+            machine: machine.clone(),
             acceleration,
-            passt,
-            note,
-        })
+            passt: None,
+            wire: None,
+            note: None,
+        };
+        if machine.forwarder == Forwarder::Passt {
+            match Passt::start(machine) {
+                Ok((passt, wire)) => (prepared.passt, prepared.wire) = (Some(passt), wire),
+                Err(error) => prepared.do_without_passt(&error.to_string()),
+            }
+        }
+        Ok(prepared)
     }
 
-    /// Starts QEMU.
-    pub fn start(self, qemu: &Qemu) -> Result<(Vm, Console), Error> {
-        let machine = self.machine;
+    /// From now on QEMU's own network serves.
+    fn do_without_passt(&mut self, reason: &str) {
+        (self.passt, self.wire) = (None, None);
+        self.machine.forwarder = Forwarder::Qemu;
+        self.note = Some(format!(
+            "passt does not start ({reason}), so QEMU's own network serves the ports, a few connections at a time."
+        ));
+    }
+
+    /// Waits until passt serves, if it is to.
+    fn wait_for_passt(&mut self) {
+        let ready = self.passt.as_mut().map_or(Ok(()), Passt::wait_until_ready);
+        if let Err(reason) = ready {
+            self.do_without_passt(&reason);
+        }
+    }
+
+    /// Starts QEMU. A machine of a snapshot stands at first, and passt has as long to start.
+    pub fn start(mut self, qemu: &Qemu) -> Result<(Vm, Console), Error> {
+        if matches!(self.machine.origin, Origin::Boot) {
+            // A machine that is ended while it boots may have written to a disk.
+            self.wait_for_passt();
+        }
+        let started = self.start_qemu(qemu)?;
+        let was_to = self.machine.forwarder;
+        self.wait_for_passt();
+        let (mut vm, console) = match self.machine.forwarder == was_to {
+            true => started,
+            false => {
+                drop(started);
+                self.start_qemu(qemu)?
+            }
+        };
+        vm.passt = self.passt;
+        let note = self.note;
+        Ok((vm, Console { note, ..console }))
+    }
+
+    fn start_qemu(&mut self, qemu: &Qemu) -> Result<(Vm, Console), Error> {
+        let machine = self.machine.clone();
         let listeners = match machine.stdio {
             Stdio::Serial => None,
             Stdio::Ports => Some(Listeners::bind(&machine.state).map_err(Error::Start)?),
         };
         let mut command = starter::bound_to_us(&qemu.path);
+        let wire = self
+            .wire
+            .as_ref()
+            .map(|wire| network::wire(wire.as_raw_fd()));
         command
             .args(machine.qemu_args(self.acceleration))
+            .args(wire.into_iter().flatten())
             .stdin(process::Stdio::piped())
             .stdout(process::Stdio::piped())
             .stderr(process::Stdio::piped())
             // A Ctrl-C at the terminal is for us to pass on, not for QEMU.
             .process_group(0);
-        let mut child = starter::start(command).map_err(Error::Start)?;
+        let mut child = starter::start(command, self.wire.take()).map_err(Error::Start)?;
         let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(input), Some(output), Some(complaints)) = pipes else {
             return Err(Error::Start(io::ErrorKind::BrokenPipe.into()));
@@ -120,11 +164,14 @@ impl Prepared {
         let mut vm = Vm {
             child,
             machine,
-            _passt: self.passt,
+            passt: None,
+            loader: None,
         };
         let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));
         if let (Origin::Snapshot(folder), Some(_)) = (&vm.machine.origin, &streams) {
-            snapshot::load(&mut vm.qmp().map_err(Error::Start)?, folder)?;
+            let mut qmp = vm.qmp().map_err(Error::Start)?;
+            snapshot::load(&mut qmp, folder)?;
+            vm.loader = Some(qmp);
         }
         Ok((
             vm,
@@ -133,7 +180,7 @@ impl Prepared {
                 output,
                 streams,
                 complaints,
-                note: self.note,
+                note: None,
             },
         ))
     }
@@ -167,8 +214,11 @@ impl Vm {
     }
 
     /// Lets a machine run that began at a snapshot, and stands there.
-    pub fn go_on(&self) -> io::Result<()> {
-        self.qmp()?.resume()
+    pub fn go_on(&mut self) -> io::Result<()> {
+        match self.loader.take() {
+            Some(mut qmp) => qmp.resume(),
+            None => self.qmp()?.resume(),
+        }
     }
 
     /// Asks the program to end, as `SIGTERM` does.

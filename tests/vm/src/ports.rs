@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use qemu::namespace;
 
-use crate::guest::{BOOT_PATIENCE, Guest, Setup, state_folder};
+use crate::guest::{BOOT_PATIENCE, Guest, Setup, sietch, state_folder};
+use crate::lifecycle::{expect, said};
 use crate::{Test, networks};
 
 /// The tests.
@@ -30,15 +31,39 @@ pub const TESTS: &[Test] = &[
 ];
 
 /// What one CPU more or less changes nothing of.
-pub const TESTS_ONCE: &[Test] = &[(
-    "a forwarded port of a machine on a network serves a thousand clients",
-    many_beside_a_network,
-)];
+pub const TESTS_ONCE: &[Test] = &[
+    (
+        "a forwarded port of a machine on a network serves a thousand clients",
+        many_beside_a_network,
+    ),
+    (
+        "a client of a forwarded port that comes while a snapshot's machine starts is answered over its first connection",
+        early,
+    ),
+];
 
 /// Makes a network with a route, though nobody is at its end, and becomes its arguments.
 const ROUTED: &str = "ip link set lo up && ip tuntap add mode tap away && \
     ip address add 192.0.2.2/24 dev away && ip link set away up && \
     ip route add default via 192.0.2.1 && exec \"$@\"";
+/// Starts its arguments, which publish the port, and calls until it is open; what is answered over that connection.
+const EARLY_CLIENT: &str = "
+import socket, subprocess, sys, time
+starting = subprocess.Popen(sys.argv[1:])
+deadline = time.monotonic() + 60
+while True:
+    client = socket.socket()
+    try:
+        client.connect(('127.0.0.1', 6379))
+        break
+    except ConnectionRefusedError:
+        client.close()
+        assert time.monotonic() < deadline, 'the port stays closed'
+        time.sleep(.002)
+client.settimeout(60)
+client.sendall(b'PING\\r\\n')
+print('answered', client.recv(99), 'started', starting.wait())
+";
 const PORT: u16 = 6379;
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
@@ -92,6 +117,39 @@ fn many_on(setup: &Setup, network: &str) -> Result<(), String> {
     match by_passt {
         true => Ok(()),
         false => Err("passt does not serve the port".into()),
+    }
+}
+
+/// passt is up before the machine is, and does not repeat a SYN.
+fn early(setup: &Setup) -> Result<(), String> {
+    let host = Host::with_route();
+    let forward = format!("127.0.0.1:{PORT}:{PORT}");
+    let guest = host.start(setup, "early-source", &["-p", &forward], &REDIS)?;
+    guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
+    expect(&["snapshot", "early-source", "early"], 0, &["early"])?;
+    guest.stop()?;
+    let name = "early";
+    let mut sietch = sietch();
+    sietch.args([
+        "run", "--from", "early", "-d", "--name", name, "-p", &forward,
+    ]);
+    let mut client = Command::new("timeout");
+    client.args(["120", "/usr/bin/python3", "-c", EARLY_CLIENT]);
+    client.arg(sietch.get_program()).args(sietch.get_args());
+    for (key, value) in sietch.get_envs() {
+        client.env(key, value.unwrap_or_default());
+    }
+    let answer = said(&mut host.around(client), 0);
+    let by_passt = has_passt(name);
+    expect(&["rm", "-f", name], 0, &[name])?;
+    expect(&["snapshots", "--rm", "early"], 0, &["early"])?;
+    match (
+        answer?.contains("answered b'+PONG\\r\\n' started 0"),
+        by_passt,
+    ) {
+        (true, true) => Ok(()),
+        (false, _) => Err("the first connection brought no answer".into()),
+        (_, false) => Err("passt does not serve the port".into()),
     }
 }
 
@@ -163,8 +221,13 @@ impl Host {
         program: &[&str],
     ) -> Result<Guest, String> {
         let command = setup.command(&[&["--name", name], flags, program].concat());
+        Guest::of(self.around(command))
+    }
+
+    /// The command on this host, or on one made for it.
+    fn around(&self, command: Command) -> Command {
         if !self.is_apart {
-            return Guest::of(command);
+            return command;
         }
         let mut apart = Command::new("unshare");
         apart.args(["--net", "--", "sh", "-c", ROUTED, "sh"]);
@@ -172,7 +235,7 @@ impl Host {
         for (key, value) in command.get_envs() {
             apart.env(key, value.unwrap_or_default());
         }
-        Guest::of(apart)
+        apart
     }
 
     /// Runs a client of `guest`'s; what it said.
@@ -208,8 +271,8 @@ fn has_passt(name: &str) -> bool {
 
 /// The passt that serves the machine `name`: its folder in /proc.
 fn passt_of(name: &str) -> Option<PathBuf> {
-    let socket = state_folder().join("sietch").join(name).join("net.sock");
-    let socket = socket.to_string_lossy().into_owned();
+    let log = state_folder().join("sietch").join(name).join("passt.log");
+    let log = log.to_string_lossy().into_owned();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut passts = processes.map(|process| process.path()).filter(|process| {
         let comm = fs::read_to_string(process.join("comm"));
@@ -217,7 +280,7 @@ fn passt_of(name: &str) -> Option<PathBuf> {
     });
     passts.find(|process| {
         let line = fs::read(process.join("cmdline")).unwrap_or_default();
-        String::from_utf8_lossy(&line).contains(&socket)
+        String::from_utf8_lossy(&line).contains(&log)
     })
 }
 

@@ -1,11 +1,12 @@
-//! What is started beside a machine and lives longer: it keeps nobody from the machine's volumes and image.
+//! What is started beside a machine: where it lives longer it keeps nobody from the machine's volumes and image, and passt ends
+//! with the machine.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
-use std::os::unix::net::UnixListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::thread;
+
+use serde_json::Value;
 
 use crate::image::Image;
 use crate::killed_machines::wait_until;
@@ -20,12 +21,11 @@ impl Passts {
         fs::create_dir_all(&folder).expect("a folder");
         let passts = Self(folder);
         let text = format!(
-            "#!/bin/sh\n[ \"$1\" = --version ] && exit\nsleep 600 >/dev/null 2>&1 &\necho $$ $! >>{}\nwait\n",
+            "#!/bin/sh\n[ \"$1\" = --version ] && exit\nsleep 600 >/dev/null 2>&1 &\necho $$ $! >>{}\n\
+             while [ \"$1\" != --pid ]; do shift; done\necho $$ >\"$2\"\nwait\n",
             passts.record().display()
         );
-        let passt = passts.0.join("passt");
-        fs::write(&passt, text).expect("a script");
-        fs::set_permissions(&passt, Permissions::from_mode(0o755)).expect("made executable");
+        write_passt(&passts.0, &text);
         passts
     }
 
@@ -41,12 +41,19 @@ impl Passts {
             .map(|(passt, left)| (passt.into(), left.into()))
             .collect()
     }
+}
 
-    /// Where programs are looked for, this one first.
-    fn search_path(&self) -> String {
-        let path = std::env::var("PATH").unwrap_or_default();
-        format!("{}:{path}", self.0.display())
-    }
+/// Makes a script the passt of that folder.
+fn write_passt(folder: &Path, text: &str) {
+    let passt = folder.join("passt");
+    fs::write(&passt, text).expect("a script");
+    fs::set_permissions(&passt, Permissions::from_mode(0o755)).expect("made executable");
+}
+
+/// Where programs are looked for, that folder first.
+fn search_path(folder: &Path) -> String {
+    let path = std::env::var("PATH").unwrap_or_default();
+    format!("{}:{path}", folder.display())
 }
 
 impl Drop for Passts {
@@ -57,23 +64,12 @@ impl Drop for Passts {
     }
 }
 
-/// Listens where passt would, once the machine's folder is there. Who was there before it is as good.
-fn listen_for_passt(scene: &Scene) -> thread::JoinHandle<UnixListener> {
-    let folder = scene.0.join("sietch/m");
-    thread::spawn(move || {
-        wait_until("the machine has a folder", || folder.join("owner").exists());
-        let socket = folder.join("net.sock");
-        let _ = fs::remove_file(&socket);
-        UnixListener::bind(socket).expect("bound")
-    })
-}
-
 #[test]
 fn a_passt_that_outlives_its_machine_holds_neither_volume_nor_image() {
     let scene = Scene::new("faults-passt");
     scene.let_machines_run();
     let passts = Passts::new(scene.0.join("bin"));
-    let path = passts.search_path();
+    let path = search_path(&passts.0);
     let sietch = |words: &[&str]| {
         let mut command = scene.sietch(words);
         succeed(command.env("PATH", &path))
@@ -85,14 +81,12 @@ fn a_passt_that_outlives_its_machine_holds_neither_volume_nor_image() {
         sietch(&["pull", &layout]);
         sietch(&["volume", "create", "--size", "16M", "v"]);
         for _ in 0..2 {
-            let passt = listen_for_passt(&scene);
             let port = qemu::free_tcp_port().expect("a port");
             let forward = format!("127.0.0.1:{port}:80");
             sietch(&[
                 "run", "-d", "--accel", "tcg", "--name", "m", "-p", &forward, "-v", "v:/data",
                 "img",
             ]);
-            drop(passt.join().expect("it listened"));
             sietch(&["stop", "-t", "0", "m"]);
             sietch(&["rm", "m"]);
         }
@@ -110,4 +104,37 @@ fn a_passt_that_outlives_its_machine_holds_neither_volume_nor_image() {
             .and_then(|(_, fields)| fields.split(' ').nth(2));
         assert_eq!(group, Some(passt.as_str()));
     }
+}
+
+#[test]
+fn passt_hears_first_of_the_machines_station_and_ends_with_qemu_also_if_we_were_killed() {
+    let scene = Scene::new("faults-wire");
+    scene.let_machines_run();
+    let (bin, heard) = (scene.0.join("bin"), scene.0.join("heard"));
+    fs::create_dir_all(&bin).expect("a folder");
+    // Its input ends when nobody has the other end any more.
+    let text = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] && exit\n[ \"$1 $2\" = '--fd 0' ] || exit 1\n\
+         while [ \"$1\" != --pid ]; do shift; done\necho $$ >\"$2\"\n\
+         cat >{0}.part && mv {0}.part {0}\n",
+        heard.display()
+    );
+    write_passt(&bin, &text);
+    let port = qemu::free_tcp_port().expect("a port");
+    let forward = format!("127.0.0.1:{port}:80");
+    let words = ["run", "-d", "--accel", "tcg", "--name", "m", "-p", &forward];
+    let mut run = scene.sietch(&[&words[..], &["true"]].concat());
+    succeed(run.env("PATH", search_path(&bin)));
+    let settings = fs::read(scene.0.join("sietch/m/settings.json")).expect("they are there");
+    let settings: Value = serde_json::from_slice(&settings).expect("JSON");
+    let session = settings["session_pid"].to_string();
+    let killed = Command::new("kill").args(["-9", &session]).status();
+    assert!(killed.expect("it starts").success());
+    wait_until("passt's input has no end", || heard.exists());
+    let frame = fs::read(&heard).expect("it is there");
+    let (station, broadcast) = ([0x52, 0x54, 0, 0x12, 0x34, 0x56], [0xff; 6]);
+    assert_eq!(frame[..4], [0, 0, 0, 60]);
+    assert_eq!(frame[4..16], [broadcast, station].concat());
+    assert_eq!(frame.len(), 64);
+    succeed(&mut scene.sietch(&["rm", "-f", "m"]));
 }

@@ -8,7 +8,7 @@
 
 mod balloon;
 mod disk;
-mod network;
+pub(crate) mod network;
 mod nodes;
 mod origin;
 mod streams;

@@ -1,23 +1,25 @@
 //! The network card and where it leads.
 
+use std::os::fd::RawFd;
 use std::path::Path;
 
 use super::{Args, escaped};
 use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched};
 use crate::tap;
 
+/// What leads the card to passt, by a socket that QEMU inherits.
+pub(crate) fn wire(socket: RawFd) -> [String; 2] {
+    let stream = format!("stream,id=net,server=off,addr.type=fd,addr.str={socket}");
+    ["-netdev".into(), stream]
+}
+
 impl Machine {
     pub(super) fn add_network(&self, args: &mut Args) {
         let mut queues = 1;
         match &self.net {
             Net::None => return,
-            Net::User if self.forwarder == Forwarder::Passt => {
-                let path = escaped(&self.way_out_socket().to_string_lossy());
-                args.pair(
-                    "-netdev",
-                    format!("stream,id=net,server=off,addr.type=unix,addr.path={path}"),
-                );
-            }
+            // Its wire is a socket that is there once passt is: [`wire`].
+            Net::User if self.forwarder == Forwarder::Passt => {}
             Net::User => {
                 let forwards = self.forwards.iter().map(Forward::option);
                 args.pair(
@@ -178,9 +180,10 @@ mod tests {
             ..machine
         };
         let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
-        let stream = "stream,id=net,server=off,addr.type=unix,addr.path=/s,,t/net.sock";
-        assert!(args.contains(stream), "{args}");
+        assert!(args.contains("virtio-net-pci,netdev=net,"), "{args}");
         assert!(!args.contains("hostfwd"), "{args}");
+        let stream = "stream,id=net,server=off,addr.type=fd,addr.str=7";
+        assert_eq!(wire(7), ["-netdev", stream]);
     }
 
     #[test]
