@@ -8,8 +8,11 @@
 //! nor a machine whose station passt does not know, which it learns from the machine's first frame; and the client would wait
 //! for ten seconds, and find a connection reset. So passt has its end of a [`Wire`] from the start. What it writes waits
 //! there, and then in QEMU; and the first thing that it reads is which station is at the other end. Ports are open before the
-//! machine runs, and one of a snapshot answers as soon as it does. While a kernel boots, what comes before it has taken
-//! the card is lost still.
+//! machine runs, and one of a snapshot answers as soon as it does.
+//!
+//! QEMU 10 holds what it has read for a card without a driver, and drops it when the driver comes (`virtio_set_status` has the
+//! card take its frames before the new status counts). It reads no further meanwhile. So what it reads first, of a machine that boots, are
+//! frames that nobody misses; the SYNs wait behind them, and the kernel refuses them, or its server answers.
 //!
 //! It ends with the wire's other end, so with the machine, however that ends, and with us if there is no QEMU yet. On a network
 //! of machines its switch calls, and calls again if it was started anew: passt ends with us only.
@@ -34,7 +37,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, getuid, setpriority_process};
 
-use crate::machine::{Forward, Forwarder, Machine, Net, Protocol};
+use crate::machine::{Forward, Forwarder, Machine, Net, Origin, Protocol};
 use crate::starter;
 
 const PROGRAM: &str = "passt";
@@ -45,6 +48,12 @@ const POLL: Duration = Duration::from_millis(5);
 const NICENESS: i32 = 5;
 /// The station of QEMU's first card, unless it is told another.
 const FIRST_STATION: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
+/// One of this host's own choice that no card has.
+const NOBODYS_STATION: [u8; 6] = [2, 0, 0, 0, 0, 0];
+/// What QEMU reads at once of a card's stream (`NET_BUFSIZE`).
+const QEMUS_BUFFER_BYTES: usize = 4096 + 65536;
+/// Ethernet's longest frame, without its check sequence.
+const FRAME_BYTES_MAX: usize = 1514;
 /// RARP (RFC 903), in which QEMU announces a machine that has moved, too.
 const ETHERTYPE_RARP: [u8; 2] = [0x80, 0x35];
 /// The shortest frame, without its check sequence.
@@ -105,7 +114,8 @@ impl Passt {
                 (command, None)
             }
             _ => {
-                let (own, wire) = wire(machine.mac.unwrap_or(FIRST_STATION))?;
+                let boots = machine.origin == Origin::Boot;
+                let (own, wire) = wire(machine.mac.unwrap_or(FIRST_STATION), boots)?;
                 let mut command = Command::new(PROGRAM);
                 command.args(["--fd", "0"]).stdin(own);
                 (command, Some(wire))
@@ -152,14 +162,28 @@ impl Passt {
     }
 }
 
-/// passt's end and QEMU's. In the former waits the word that `station` is at the latter.
-fn wire(station: [u8; 6]) -> io::Result<(OwnedFd, Wire)> {
-    let (passts, mut qemus) = UnixStream::pair()?;
-    let frame = announcement(station);
-    // As `-netdev stream` has it: a frame's length, and the frame.
-    qemus.write_all(&(frame.len() as u32).to_be_bytes())?;
-    qemus.write_all(&frame)?;
+/// passt's end and QEMU's. In the former waits the word that `station` is at the latter; in that, of a machine that `boots`, as much
+/// as QEMU reads at once and then drops (see the module).
+fn wire(station: [u8; 6], boots: bool) -> io::Result<(OwnedFd, Wire)> {
+    let (mut passts, mut qemus) = UnixStream::pair()?;
+    qemus.write_all(&framed(&announcement(station)))?;
+    if boots {
+        let mut frame = announcement(NOBODYS_STATION);
+        frame.resize(FRAME_BYTES_MAX, 0);
+        let framed = framed(&frame);
+        passts.set_nonblocking(true)?;
+        for _ in 0..QEMUS_BUFFER_BYTES.div_ceil(framed.len()) {
+            // Where sockets have less room, fewer must do.
+            let _ = passts.write(&framed);
+        }
+        passts.set_nonblocking(false)?;
+    }
     Ok((passts.into(), qemus.into()))
+}
+
+/// As `-netdev stream` has it: a frame's length, and the frame.
+fn framed(frame: &[u8]) -> Vec<u8> {
+    [&(frame.len() as u32).to_be_bytes(), frame].concat()
 }
 
 /// The frame of a station that says no more than that it is there.
@@ -246,7 +270,7 @@ fn last_words(log: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::net::Ipv4Addr;
+    use std::net::{Ipv4Addr, Shutdown};
 
     use super::*;
 
@@ -271,8 +295,27 @@ mod tests {
     }
 
     #[test]
+    fn qemu_reads_at_once_what_it_drops_of_a_machine_that_boots_and_no_other() {
+        for boots in [false, true] {
+            let (passts, qemus) = wire([2, 0, 0, 0, 0, 7], boots).expect("sockets");
+            let passts = UnixStream::from(passts);
+            passts.shutdown(Shutdown::Write).expect("it is connected");
+            let mut bytes = Vec::new();
+            UnixStream::from(qemus)
+                .read_to_end(&mut bytes)
+                .expect("it has an end");
+            assert_eq!(bytes.len() >= QEMUS_BUFFER_BYTES, boots);
+            for framed in bytes.chunks(4 + FRAME_BYTES_MAX) {
+                assert_eq!(framed.len(), 4 + FRAME_BYTES_MAX);
+                assert_eq!(framed[..4], (FRAME_BYTES_MAX as u32).to_be_bytes());
+                assert_eq!(framed[10..16], NOBODYS_STATION);
+            }
+        }
+    }
+
+    #[test]
     fn passt_reads_first_which_station_is_at_the_other_end() {
-        let (passts, _qemus) = wire([2, 0, 0, 0, 0, 7]).expect("sockets");
+        let (passts, _qemus) = wire([2, 0, 0, 0, 0, 7], false).expect("sockets");
         let mut bytes = [0; 4 + FRAME_BYTES_MIN];
         UnixStream::from(passts)
             .read_exact(&mut bytes)
