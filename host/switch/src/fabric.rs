@@ -141,6 +141,13 @@ impl Fabric {
         self.members.insert(id, station);
     }
 
+    /// Whether a member is on other networks too.
+    pub fn set_has_others(&mut self, id: MemberId, has_others: bool) {
+        if let Some(station) = self.members.get_mut(&id) {
+            station.has_others = has_others;
+        }
+    }
+
     /// A member has left.
     pub fn remove(&mut self, id: MemberId) {
         self.members.remove(&id);

@@ -40,6 +40,6 @@ mod socket;
 pub mod stream;
 
 pub use counts::Drops;
-pub use join::Membership;
+pub use join::{Kept, Membership};
 pub use network::{Lease, Network};
 pub use serve::{Files, serve};

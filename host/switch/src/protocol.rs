@@ -22,6 +22,13 @@ pub enum Request {
     Join(Join),
     /// Who is there.
     Describe,
+    /// A member is on other networks than before.
+    Others {
+        /// Its name.
+        name: String,
+        /// As [`Join::others`].
+        others: Vec<PathBuf>,
+    },
 }
 
 /// A machine that is to be a member.
@@ -54,6 +61,8 @@ pub enum Answer {
     Taken(String),
     /// Who is there.
     Described(Description),
+    /// It is done.
+    Done,
 }
 
 /// Who is there, and what was dropped.

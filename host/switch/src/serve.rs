@@ -267,6 +267,7 @@ impl Switch {
     fn answer(&mut self, mut stream: UnixStream, request: Request, now: Instant) {
         let (answer, member) = match request {
             Request::Describe => (Answer::Described(self.description()), None),
+            Request::Others { name, others } => (self.note_others(&name, others), None),
             Request::Join(join) => match self.admit(&join) {
                 Ok((answer, id)) => (answer, Some((id, join))),
                 Err(NoLease::Never(sentence)) => (Answer::Refused(sentence), None),
@@ -324,6 +325,22 @@ impl Switch {
         };
         self.fabric.add(id, station);
         Ok((Answer::Joined(lease), id))
+    }
+
+    /// A member is on other networks than before.
+    fn note_others(&mut self, name: &str, others: Vec<PathBuf>) -> Answer {
+        let name = name.to_ascii_lowercase();
+        let mut members = self.fabric.members().iter();
+        let found = members.find(|(_, station)| station.names.first() == Some(&name));
+        let id = found.map(|(id, _)| *id);
+        match id.and_then(|id| Some((id, self.connections.get_mut(&id)?))) {
+            Some((id, own)) => {
+                self.fabric.set_has_others(id, !others.is_empty());
+                own.others = others;
+                Answer::Done
+            }
+            None => Answer::Refused(format!("No machine called {name} is there.")),
+        }
     }
 
     fn description(&self) -> Description {
