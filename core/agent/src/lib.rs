@@ -26,7 +26,8 @@
 //! - [`Decoder`] takes any bytes: what is no frame is [`Malformed`], after which the stream says nothing any more.
 //! - What [`Request::decode`] gives lies in the bytes it was given.
 //!
-//! A channel may carry files instead of a command ([`Task`]): its input or its output is a [`tree`] then.
+//! A channel may carry files instead of a command ([`Task`]): its input or its output is a [`tree`] then. Or it
+//! changes the machine's links, and has no input.
 //!
 //! Not here: who multiplexes (`host/cli`), and how commands run (`kernel/agent`).
 #![no_std]

@@ -32,6 +32,10 @@ pub enum Task {
     },
     /// The only argument is a folder; the tree at the input is put into it.
     Receive,
+    /// The arguments are records of links (`core/linkctl`), which are made; what is refused is a sentence at the output.
+    AddLinks,
+    /// The arguments are names of VNICs, which are removed.
+    RemoveLinks,
 }
 
 /// How much is sent of what a path names.
@@ -80,6 +84,8 @@ impl Task {
             Self::Run => (0, false),
             Self::Send { depth, follows } => (1 + depth as u8, follows),
             Self::Receive => (4, false),
+            Self::AddLinks => (5, false),
+            Self::RemoveLinks => (6, false),
         };
         task << TASK_SHIFT | if follows { FOLLOWS } else { 0 }
     }
@@ -93,6 +99,8 @@ impl Task {
             2 => send(Depth::List),
             3 => send(Depth::All),
             4 => Some(Self::Receive),
+            5 => Some(Self::AddLinks),
+            6 => Some(Self::RemoveLinks),
             _ => None,
         }
     }

@@ -145,7 +145,7 @@ fn each_task_comes_out_as_it_went_in() {
     let sends = depths
         .into_iter()
         .flat_map(|depth| [false, true].map(|follows| Task::Send { depth, follows }));
-    for task in sends.chain([Task::Run, Task::Receive]) {
+    for task in sends.chain([Task::Run, Task::Receive, Task::AddLinks, Task::RemoveLinks]) {
         let request = Request {
             task,
             arguments: Strings::of_block(&arguments).expect("a block"),

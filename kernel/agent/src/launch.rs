@@ -20,6 +20,7 @@ use vfs::{self, Walk};
 
 use crate::SETTING;
 use crate::environment;
+use crate::links::LinkChange;
 use crate::stdio::ProgramSide;
 use crate::tree::Copy;
 
@@ -45,6 +46,7 @@ struct Work {
 enum Job {
     Command(Command),
     Copy(Copy),
+    Links(LinkChange),
 }
 
 struct Command {
@@ -97,9 +99,10 @@ fn refusal_of_start(error: Error) -> Refusal {
 
 impl Work {
     fn new(request: &Request<'_>, stdio: ProgramSide) -> Result<Self> {
-        let job = match Copy::of(request)? {
-            Some(copy) => Job::Copy(copy),
-            None => Job::Command(Command::new(request)?),
+        let job = match (Copy::of(request)?, LinkChange::of(request)?) {
+            (Some(copy), _) => Job::Copy(copy),
+            (None, Some(change)) => Job::Links(change),
+            (None, None) => Job::Command(Command::new(request)?),
         };
         Ok(Self { job, stdio })
     }
@@ -185,6 +188,11 @@ fn do_work(channel: usize) -> Option<Begun> {
             drop(launch);
             let (input, output) = stdio.into_pipes()?;
             Some(Begun::Done(copy.run(input, output)))
+        }
+        Job::Links(change) => {
+            launch.tell(Ok(()));
+            let (_, output) = stdio.into_pipes()?;
+            Some(Begun::Done(change.run(&output)))
         }
     }
 }

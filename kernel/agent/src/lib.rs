@@ -14,7 +14,8 @@
 //! channel.rs  one command: bytes, credit, its end
 //! stdio.rs    pipes and terminals: their two sides
 //! launch.rs   what the new process does before its program runs
-//! tree/       the processes that run no program: copies of files
+//! tree/       processes that run no program: copies of files
+//! links.rs    others: changes of the machine's links
 //! ```
 //!
 //! Nothing is polled: the thread sleeps until the port, a pipe, a terminal or the end of a process wakes it. It reads
@@ -36,6 +37,7 @@ extern crate alloc;
 mod channel;
 mod environment;
 mod launch;
+mod links;
 mod port;
 mod server;
 mod stdio;

@@ -54,10 +54,10 @@ pub use datalink::{
     Attachment, Doorbell, Filter, FrameOwner, Outgoing, OwnedLink, Ownership, Redirected,
 };
 pub use datalink::{has_queue, own};
-pub use datalink::{move_interface, restore as restore_links};
+pub use datalink::{move_interface, remove_vnic, restore as restore_links};
 pub use device::attend::card_asked;
 pub use device::config::{Config, TimeWait, attach_pairs, configure, init};
-pub use device::config6::{Config6, configure6};
+pub use device::config6::{Config6, configure6, start6};
 pub use device::memory::{AREA_BYTES, PacketBuffers, packet_buffers, packet_pool};
 pub use device::poll::{after_bytes, after_refusal, after_send, drain, poll_now};
 pub use device::ring::{RingCounters, port_counters, ring_counters};

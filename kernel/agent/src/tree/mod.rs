@@ -51,7 +51,7 @@ impl Copy {
     /// Errors: `OutOfMemory`, and `Invalid` without a path.
     pub(crate) fn of(request: &Request<'_>) -> Result<Option<Self>> {
         match request.task {
-            Task::Run => Ok(None),
+            Task::Run | Task::AddLinks | Task::RemoveLinks => Ok(None),
             Task::Receive => {
                 let folder = request.arguments.clone().next().ok_or(Error::Invalid)?;
                 Ok(Some(Self::Receive(fallible::copied(folder)?)))

@@ -96,6 +96,25 @@ pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
     }
 }
 
+/// Deletes a VNIC, with its interface and what that had of addresses and routes.
+///
+/// Errors: `Link(Busy)` while a program has its frames; there is none of that name.
+pub fn remove_vnic(name: &str) -> core::result::Result<(), Refusal> {
+    let request = Request::Delete {
+        link: name.into(),
+        class: Class::Vnic,
+    };
+    let _changing = CHANGING.lock();
+    vacate(name, Class::Vnic);
+    let answer = linkctl::serve(&request, Rights::Change, &mut Shell);
+    // It made none, so none is refused.
+    let _ = settle();
+    match answer {
+        Answer::Refused(why) => Err(why),
+        _ => Ok(()),
+    }
+}
+
 /// Shows each port that carries something.
 pub(super) fn each_port(mut look: impl FnMut(&Lanes)) {
     let ports = PORTS.lock().clone();

@@ -60,7 +60,7 @@ mod shell;
 mod wake;
 mod wire;
 
-pub use change::{move_interface, own, restore};
+pub use change::{move_interface, own, remove_vnic, restore};
 pub use device::register;
 pub use filters::{Attachment, Filter, Outgoing};
 pub use owner::{Doorbell, FrameOwner, OwnedLink, Ownership, has_queue};

@@ -6,7 +6,7 @@ use core::net::{IpAddr, Ipv6Addr};
 use base::Instant;
 use inet::{Ipv6Config, Prefix, Route, RouteOrigin, Via};
 
-use crate::stack::{NetStack, routes};
+use crate::stack::{self, NetStack, routes};
 
 /// How the machine gets its IPv6 addresses. It always makes itself a link-local one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +64,14 @@ pub fn configure6(of: &NetStack, config: Config6) {
         configure_shard(of, shard, further);
     }
     super::poll::poll_now();
+}
+
+/// Starts IPv6 in the first stack if it does not speak it (`ip6=none`), as `ip6=auto` would have.
+pub fn start6() {
+    let first = stack::first();
+    if !first.has_ipv6() {
+        configure6(first, Config6::Auto);
+    }
 }
 
 /// Starts IPv6 on a further interface, which is new, if its stack speaks it; it is heard of when
