@@ -546,6 +546,39 @@ pub enum Failure {
         /// The network.
         network: String,
     },
+    /// A machine that is to join a network on which it is.
+    #[error("{machine} is on the network {network} already.")]
+    OnThatNetwork {
+        /// The machine.
+        machine: String,
+        /// The network.
+        network: String,
+    },
+    /// A network that a machine cannot leave while it runs.
+    #[error(
+        "{machine} has its way out by {network}, its first network, and leaves that at its next start only."
+    )]
+    FirstNetwork {
+        /// The machine.
+        machine: String,
+        /// The network.
+        network: String,
+    },
+    /// A machine that runs and does not do what its networks ask for.
+    #[error("{machine} is not {what}: {reason}. {way}")]
+    LinkNotChanged {
+        /// The machine.
+        machine: String,
+        /// `connected to NETWORK`, or `disconnected from` it.
+        what: String,
+        /// In words, without their end.
+        reason: String,
+        /// The way out, a sentence.
+        way: &'static str,
+    },
+    /// What the session of a machine says of its networks, a sentence.
+    #[error("{0}")]
+    OfSession(String),
     /// More networks than a card leads to.
     #[error("A machine is on {max} networks at most: give fewer --network.")]
     TooManyNetworks {

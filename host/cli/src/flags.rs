@@ -51,10 +51,10 @@ pub use lifecycle::{
 };
 pub use mount::LongMount;
 pub use names::{HostEntry, NameFlags};
-pub use net::{MacAddress, NetFlag, Publish};
+pub use net::{MacAddress, NetFlag, OnNetwork, Publish};
 pub use network::{
-    NetworkCommand, NetworkConnectFlags, NetworkCreateFlags, NetworkFlags, NetworkInspectFlags,
-    NetworkNamesFlags, ServeFlags, Subnet,
+    NetworkCommand, NetworkConnectFlags, NetworkCreateFlags, NetworkDisconnectFlags, NetworkFlags,
+    NetworkInspectFlags, NetworkNamesFlags, ServeFlags, Subnet,
 };
 pub use output::{Form, InspectOutput, OutputFlags};
 pub use rights::{RightsFlags, Ulimit};

@@ -366,7 +366,10 @@ impl Folder {
     }
 
     /// Changes the settings of this process' machine; the next one of that name may have the folder already.
-    fn change_own(&self, change: impl FnOnce(Settings) -> Settings) -> Result<(), Failure> {
+    pub(crate) fn change_own(
+        &self,
+        change: impl FnOnce(Settings) -> Settings,
+    ) -> Result<(), Failure> {
         if self.own_settings().is_none() {
             return Ok(());
         }

@@ -72,6 +72,9 @@ pub enum Origin {
     Snapshot(PathBuf),
 }
 
+/// The hub between a card and the switches that it leads to.
+pub(crate) const CARDS_HUB: u8 = 2;
+
 /// Where a card that is a program's sits on its bus.
 pub const CARD_OF_PROGRAM: &str = "00:08.0";
 

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::machine::CARDS_HUB;
+
 /// How long QEMU may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -75,6 +77,29 @@ impl Qmp {
             arguments["iops_size"] = json!(512);
         }
         self.execute("block_set_io_throttle", arguments)
+    }
+
+    /// Leads the card of a machine on a switch to one more, which calls at `socket`
+    /// ([`crate::Machine::socket_of_switch`]).
+    pub fn add_wire(&mut self, number: u8, socket: &Path) -> io::Result<()> {
+        let (wire, port) = (format!("wire{number}"), format!("port{number}"));
+        let address = json!({"type": "unix", "path": socket.to_string_lossy()});
+        let stream = json!({"type": "stream", "id": wire, "server": true, "addr": address});
+        self.execute("netdev_add", stream)?;
+        let added = self.execute(
+            "netdev_add",
+            json!({"type": "hubport", "id": port, "hubid": CARDS_HUB, "netdev": wire}),
+        );
+        if added.is_err() {
+            let _ = self.execute("netdev_del", json!({"id": wire}));
+        }
+        added
+    }
+
+    /// Cuts such a wire.
+    pub fn remove_wire(&mut self, number: u8) -> io::Result<()> {
+        self.execute("netdev_del", json!({"id": format!("port{number}")}))?;
+        self.execute("netdev_del", json!({"id": format!("wire{number}")}))
     }
 
     /// Writes the machine's state to `uri`, and waits until it is there. The machine stands from then on.

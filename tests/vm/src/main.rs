@@ -90,6 +90,7 @@ mod native_io;
 mod netlink;
 mod netstat;
 mod network;
+mod network_connect;
 mod networks;
 mod nginx;
 mod node;

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::Test;
 use crate::guest::{Setup, sietch};
+use crate::{Test, network_connect};
 
 /// The tests.
 pub const TESTS: &[Test] = &[
@@ -18,6 +18,10 @@ pub const TESTS: &[Test] = &[
     (
         "a machine on several networks finds the machines of each, and they find it",
         on_several,
+    ),
+    (
+        "a machine that runs is put on a network and taken from it, again and again (networks)",
+        network_connect::while_it_runs,
     ),
 ];
 
@@ -30,13 +34,13 @@ const BY_TCP: &str = r"printf '\000\026\253\315\001\000\000\001\000\000\000\000\
 const CLIENTS: &str = "4";
 
 /// What a command says, however it ends.
-fn said(command: &mut Command) -> Result<String, String> {
+pub fn said(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| error.to_string())?;
     Ok(String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
 }
 
 /// Fails unless `sietch` with these arguments says that.
-fn expect(args: &[&str], word: &str) -> Result<(), String> {
+pub fn expect(args: &[&str], word: &str) -> Result<(), String> {
     let said = said(sietch().args(args))?;
     match said.contains(word) {
         true => Ok(()),

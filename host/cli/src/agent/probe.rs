@@ -29,12 +29,17 @@ const TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Runs `command` in the machine `name` for `timeout` at the most; `None` if the machine has ended.
 pub fn ask(name: &str, command: &[String], timeout: Duration) -> Option<Answer> {
-    let (client, mut stream) = Client::connect(name).ok()?;
     let arguments = block(command.iter().map(String::as_bytes))?;
     let request = Request {
         arguments: Strings::of_block(&arguments)?,
         ..Request::default()
     };
+    ask_for(name, &request, timeout)
+}
+
+/// Like [`ask`], for anything without input.
+pub fn ask_for(name: &str, request: &Request<'_>, timeout: Duration) -> Option<Answer> {
+    let (client, mut stream) = Client::connect(name).ok()?;
     client.ask(&request.encode()?).ok()?;
     let mut deadline = Instant::now() + timeout.min(TIMEOUT_MAX);
     let (mut output, mut is_late) = (Vec::new(), false);

@@ -6,10 +6,13 @@ use switch::{Network, join};
 
 use crate::failure::Failure;
 use crate::flags::OutputFlags;
-use crate::flags::{NetworkCommand, NetworkConnectFlags, NetworkInspectFlags, NetworkNamesFlags};
+use crate::flags::{
+    NetworkCommand, NetworkConnectFlags, NetworkDisconnectFlags, NetworkInspectFlags,
+    NetworkNamesFlags, OnNetwork,
+};
 use crate::line;
-use crate::networks::{self, Store};
-use crate::state::Settings;
+use crate::networks::{self, Store, Wish};
+use crate::state::{Folder, Settings};
 
 /// Runs the command.
 pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
@@ -22,11 +25,8 @@ pub fn network(command: &NetworkCommand) -> Result<u8, Failure> {
         NetworkCommand::Ls(output) => ls(&store, output),
         NetworkCommand::Rm(flags) => rm(&store, flags),
         NetworkCommand::Inspect(flags) => inspect(&store, flags),
-        NetworkCommand::Connect(flags) => {
-            store.network(&flags.network)?;
-            change(flags, networks::connected)
-        }
-        NetworkCommand::Disconnect(flags) => change(flags, networks::disconnected),
+        NetworkCommand::Connect(flags) => connect(&store, flags),
+        NetworkCommand::Disconnect(flags) => disconnect(flags),
         NetworkCommand::Serve(flags) => networks::serve(&flags.name).map(|()| 0),
     }
 }
@@ -72,13 +72,55 @@ fn rm(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
     Ok(0)
 }
 
+fn connect(store: &Store, flags: &NetworkConnectFlags) -> Result<u8, Failure> {
+    store.network(&flags.network)?;
+    let on = OnNetwork {
+        name: flags.network.clone(),
+        ip: flags.ip,
+        aliases: flags.aliases.clone(),
+    };
+    let wish = Wish::Connect(on.to_string());
+    match ask_session(&flags.machine, &wish)? {
+        true => Ok(0),
+        false => change(&flags.machine, |settings| {
+            networks::connected(settings, &on)
+        }),
+    }
+}
+
+fn disconnect(flags: &NetworkDisconnectFlags) -> Result<u8, Failure> {
+    let (machine, network) = (&flags.machine, &flags.network);
+    let settings = Folder::of(machine).settings();
+    let first = settings.and_then(|settings| settings.network);
+    let wish = Wish::Disconnect {
+        network: network.clone(),
+        by_force: flags.force,
+    };
+    // By the first one it has its way out.
+    let is_done = first.as_ref() != Some(network) && ask_session(machine, &wish)?;
+    match is_done {
+        true => Ok(0),
+        false => change(machine, |settings| {
+            networks::disconnected(settings, network)
+        }),
+    }
+}
+
+/// Whether the machine runs and its networks can be changed, which is done then.
+fn ask_session(machine: &str, wish: &Wish) -> Result<bool, Failure> {
+    let folder = Folder::of(machine);
+    match folder.running() {
+        Some(_) => networks::ask(folder.path(), wish),
+        None => Ok(false),
+    }
+}
+
 /// Changes the line with which a machine is started again.
 fn change(
-    flags: &NetworkConnectFlags,
-    to: fn(&Settings, &str) -> Result<Vec<String>, Failure>,
+    name: &str,
+    to: impl FnOnce(&Settings) -> Result<Vec<String>, Failure>,
 ) -> Result<u8, Failure> {
-    let name = &flags.machine;
-    line::change(name, |settings| to(settings, &flags.network))?;
+    line::change(name, to)?;
     println!("{name} has that from its next start on: `sietch restart {name}`.");
     Ok(0)
 }

@@ -21,7 +21,7 @@ use crate::flags::{AccelFlag, Mount, NetFlag, OnUnhealthy, Publish, RestartPolic
 use crate::health::{self, Check};
 use crate::kernel_file;
 use crate::machine_plan::{self, GuestConfig, Plan};
-use crate::networks;
+use crate::networks::{self, Live, Place};
 use crate::oci::{self, Container};
 use crate::pack::program;
 use crate::processes;
@@ -125,7 +125,8 @@ fn serve(
     let mut machine = machine_plan::machine(flags, &plan, folder.path())?;
     volumes.add_to(&mut machine);
     around.add_to(&mut machine);
-    let leases = networks::join(&around.networks, flags, &name, &mut machine)?;
+    let places = networks::join(&around.networks, flags, &name, &mut machine)?;
+    let leases = networks::further(&places);
     let image = networks::with_links(mem::take(&mut plan.image), &leases);
     warn_of_emulation(flags);
     fs::write(&machine.initrd, &image).map_err(Failure::file(&machine.initrd))?;
@@ -146,6 +147,7 @@ fn serve(
             volumes: Some(&volumes),
             container: around.container.as_ref(),
         },
+        places,
     };
     // Volumes are held as long.
     started.serve(flags, turn)
@@ -188,6 +190,7 @@ fn run_from(flags: &RunFlags, snapshot: &str) -> Result<u8, Failure> {
         }
         .of_now(),
         disks: Disks::default(),
+        places: Vec::new(),
     };
     started.serve(flags, turn)
 }
@@ -203,6 +206,8 @@ struct Started<'a> {
     /// Without QEMU's number.
     settings: Settings,
     disks: Disks<'a>,
+    /// Where it is on networks.
+    places: Vec<Place>,
     /// For what a packed program lacked.
     search: Option<Search>,
 }
@@ -247,6 +252,7 @@ impl Started<'_> {
         }
         let settings = self.settings.clone().with_qemu(session.pid());
         folder.write_started(settings.clone())?;
+        Live::serve(self.places, session.machine(), &settings.name, flags)?;
         if folder.is_wished_to_stop() {
             // Whoever stopped it while it was started again found nobody to ask.
             session.ender().end(OnUnhealthy::Stop);
@@ -516,7 +522,7 @@ fn settings(
         session_mark: processes::mark_of(std::process::id()),
         ports: ports(machine),
         network: match flags.first_net() {
-            NetFlag::Network(name) => Some(name.clone()),
+            NetFlag::Network(on) => Some(on.name.clone()),
             _ => None,
         },
         further_networks: BTreeMap::new(),

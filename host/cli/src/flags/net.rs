@@ -1,5 +1,6 @@
 //! Where a machine's card leads, and ports of the host that lead to it.
 
+use std::fmt;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -13,8 +14,8 @@ use super::parse_name;
 pub enum NetFlag {
     /// QEMU's own network.
     User,
-    /// A network of this host, by its name.
-    Network(String),
+    /// A network of this host.
+    Network(OnNetwork),
     /// A tap interface of the host.
     Tap(String),
     /// Unix sockets of datagrams, such as a relay's.
@@ -39,7 +40,8 @@ impl FromStr for NetFlag {
             None if text == "host" => {
                 Err("a machine has a network of its own: use user, and -p for its ports".into())
             }
-            None => parse_name(text).map(Self::Network),
+            None => text.parse().map(Self::Network),
+            Some((before, _)) if before.contains(':') => text.parse().map(Self::Network),
             Some(("tap", interface)) if !interface.is_empty() => Ok(Self::Tap(interface.into())),
             Some(("dgram", paths)) => match paths.split_once(',') {
                 Some((local, remote)) if !local.is_empty() && !remote.is_empty() => {
@@ -51,6 +53,51 @@ impl FromStr for NetFlag {
                 _ => Err("give dgram=OWN,PEER: the paths of two Unix sockets".into()),
             },
             _ => Err("give user, none, a network's name, tap=INTERFACE or dgram=OWN,PEER".into()),
+        }
+    }
+}
+
+/// `--network NAME`, or podman's `NAME:ip=ADDRESS,alias=NAME`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OnNetwork {
+    /// The network's name.
+    pub name: String,
+    /// The address there.
+    pub ip: Option<Ipv4Addr>,
+    /// Further names there.
+    pub aliases: Vec<String>,
+}
+
+impl FromStr for OnNetwork {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        const FORM: &str = "give NAME[:ip=ADDRESS,alias=NAME]";
+        let (name, options) = text.split_once(':').unwrap_or((text, ""));
+        let mut on = Self {
+            name: parse_name(name)?,
+            ..Self::default()
+        };
+        for option in options.split(',').filter(|option| !option.is_empty()) {
+            match option.split_once('=') {
+                Some(("ip", address)) => on.ip = Some(address.parse().map_err(|_| FORM)?),
+                Some(("alias", alias)) => on.aliases.push(parse_name(alias)?),
+                _ => return Err(FORM.into()),
+            }
+        }
+        Ok(on)
+    }
+}
+
+impl fmt::Display for OnNetwork {
+    fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str(&self.name)?;
+        let ip = self.ip.iter().map(|ip| format!("ip={ip}"));
+        let aliases = self.aliases.iter().map(|alias| format!("alias={alias}"));
+        let options: Vec<String> = ip.chain(aliases).collect();
+        match options.is_empty() {
+            true => Ok(()),
+            false => write!(to, ":{}", options.join(",")),
         }
     }
 }

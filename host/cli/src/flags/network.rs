@@ -40,10 +40,10 @@ pub enum NetworkCommand {
     Rm(NetworkNamesFlags),
     /// Show all that is known of networks, with the machines that are on them, as JSON
     Inspect(NetworkInspectFlags),
-    /// Put a machine on one more network, from its next start on
+    /// Put a machine on one more network, also while it runs
     Connect(NetworkConnectFlags),
-    /// Take a machine from a network, from its next start on
-    Disconnect(NetworkConnectFlags),
+    /// Take a machine from a network, also while it runs
+    Disconnect(NetworkDisconnectFlags),
     /// Be a network's switch; machines start it
     #[command(hide = true)]
     Serve(ServeFlags),
@@ -97,9 +97,29 @@ pub struct NetworkNamesFlags {
     pub names: Vec<String>,
 }
 
-/// `sietch network connect` and `disconnect`.
+/// `sietch network connect`.
 #[derive(Debug, Args)]
 pub struct NetworkConnectFlags {
+    /// Its address there [default: the one that it had last time, or the first that is free]
+    #[arg(long, value_name = "ADDRESS")]
+    pub ip: Option<Ipv4Addr>,
+    /// One more name for it there, which several machines may have
+    #[arg(long = "alias", value_name = "NAME", value_parser = parse_name)]
+    pub aliases: Vec<String>,
+    /// The network
+    #[arg(value_parser = parse_name)]
+    pub network: String,
+    /// The machine
+    #[arg(value_parser = parse_name)]
+    pub machine: String,
+}
+
+/// `sietch network disconnect`.
+#[derive(Debug, Args)]
+pub struct NetworkDisconnectFlags {
+    /// Also if the machine does not give its link back
+    #[arg(short, long)]
+    pub force: bool,
     /// The network
     #[arg(value_parser = parse_name)]
     pub network: String,

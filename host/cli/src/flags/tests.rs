@@ -95,7 +95,28 @@ fn networks_are_docker_s_words_a_tap_or_a_name() {
     assert_eq!("tap=tap0".parse(), Ok(NetFlag::Tap("tap0".into())));
     assert!("tap=".parse::<NetFlag>().is_err());
     assert_eq!("bridge".parse(), Ok(NetFlag::User));
-    assert_eq!("back".parse(), Ok(NetFlag::Network("back".into())));
+    let back = OnNetwork {
+        name: "back".into(),
+        ..OnNetwork::default()
+    };
+    assert_eq!("back".parse(), Ok(NetFlag::Network(back.clone())));
+    let with_options = OnNetwork {
+        ip: Some([10, 89, 0, 9].into()),
+        aliases: vec!["db".into(), "store".into()],
+        ..back
+    };
+    let text = "back:ip=10.89.0.9,alias=db,alias=store";
+    assert_eq!(text.parse(), Ok(NetFlag::Network(with_options.clone())));
+    assert_eq!(with_options.to_string(), text);
+    for wrong in [
+        "back:ip=10",
+        "back:mac=1",
+        "back:alias=a/b",
+        ":ip=10.89.0.9",
+        "back:x",
+    ] {
+        assert!(wrong.parse::<NetFlag>().is_err(), "{wrong}");
+    }
     assert!("host".parse::<NetFlag>().is_err());
 }
 

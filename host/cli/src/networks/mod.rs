@@ -3,7 +3,11 @@
 //! A network is a folder of the user's data with its description and who had which address ([`Store`]). Its switch is
 //! a process (`sietch network serve`) that its first machine starts and that goes with the last one; it is found by its
 //! socket in the user's folder for what runs. `host/switch` says how the switch works.
+//!
+//! A machine is a member as long as its session is, which also takes it to other networks while it runs ([`live`]).
 
+mod live;
+mod request;
 mod store;
 
 use std::collections::BTreeMap;
@@ -20,17 +24,21 @@ use cpio::{Entry, Writer};
 use qemu::{Machine, Net, Switched};
 use switch::join::JoinError;
 use switch::protocol::Join;
-use switch::{Files, Lease, Membership, Network};
+use switch::{Files, Kept, Lease, Membership, Network};
 
 use crate::failure::Failure;
-use crate::flags::{Ip, NetFlag, RunFlags};
+use crate::flags::{Ip, NetFlag, OnNetwork, RunFlags};
 use crate::line;
 use crate::state::Settings;
 
+pub(crate) use live::Live;
+pub(crate) use request::{Wish, ask};
 pub(crate) use store::{Store, users};
 
 /// Networks that a machine may be on: each costs its card's hub a copy of each frame.
 const NETWORKS_MAX: usize = 8;
+/// What the kernel calls the card's own link.
+const CARD: &str = "eth0";
 /// The flag that names one, by both its names.
 const NET_FLAGS: [&str; 2] = ["--net", "--network"];
 /// Where the kernel finds what links it is to make (`core/linkctl`), in the image.
@@ -60,12 +68,12 @@ pub fn of(flags: &RunFlags) -> Result<Vec<Network>, Failure> {
     let store = Store::of_user()?;
     let mut networks: Vec<Network> = Vec::new();
     for net in &flags.net {
-        let NetFlag::Network(name) = net else {
+        let NetFlag::Network(on) = net else {
             return Err(Failure::SeveralNetworks);
         };
         // Twice the same is once.
-        if networks.iter().all(|other| other.name != *name) {
-            networks.push(store.network(name)?);
+        if networks.iter().all(|other| other.name != on.name) {
+            networks.push(store.network(&on.name)?);
         }
     }
     match networks.len() > NETWORKS_MAX {
@@ -91,26 +99,39 @@ fn not_on_a_network(flags: &RunFlags) -> Option<&'static str> {
     given.map(|(flag, _)| flag)
 }
 
-/// Makes `machine` a member of all as long as this process lives; what it has on the further ones.
+/// A machine's place on a network.
+#[derive(Debug)]
+pub struct Place {
+    /// The network.
+    pub network: Network,
+    /// What the machine has there.
+    pub lease: Lease,
+    /// Its wire at the card's hub; the first one has 0.
+    wire: u8,
+    /// The machine's link; of the first one that is the card's own.
+    link: String,
+    kept: Kept,
+}
+
+/// Makes `machine` a member of all as long as this process lives.
 pub fn join(
     networks: &[Network],
     flags: &RunFlags,
     name: &str,
     machine: &mut Machine,
-) -> Result<Vec<(Network, Lease)>, Failure> {
+) -> Result<Vec<Place>, Failure> {
     let Some((first, further)) = networks.split_first() else {
         return Ok(Vec::new());
     };
     machine.further_switches = further.len() as u8;
     let has_ipv6 = networks.iter().any(|network| network.prefix6.is_some());
-    let lease = join_one(networks, 0, flags, name, machine)?;
-    add_to(machine, first, &lease, has_ipv6);
-    let numbers = 1..networks.len();
-    let joined = numbers.map(|number| {
-        let lease = join_one(networks, number, flags, name, machine)?;
-        Ok((networks[number].clone(), lease))
-    });
-    joined.collect()
+    let place = join_one(networks, 0, flags, name, machine)?;
+    add_to(machine, first, &place.lease, has_ipv6);
+    let mut places = vec![place];
+    for number in 1..networks.len() {
+        places.push(join_one(networks, number, flags, name, machine)?);
+    }
+    Ok(places)
 }
 
 /// Joins the network with that number; only the first one leads out, and knows names of the others.
@@ -120,19 +141,45 @@ fn join_one(
     flags: &RunFlags,
     name: &str,
     machine: &Machine,
-) -> Result<Lease, Failure> {
+) -> Result<Place, Failure> {
     let (store, network) = (Store::of_user()?, &networks[number]);
-    let files = store.files(&network.name)?;
+    let on = flags.net.iter().find_map(|net| match net {
+        NetFlag::Network(on) if on.name == network.name => Some(on.clone()),
+        _ => None,
+    });
+    let on = on.unwrap_or_default();
     let others = networks.iter().skip(1).filter(|_| number == 0);
     let others = others.map(|other| Ok(store.files(&other.name)?.socket));
+    let wire = number as u8;
     let join = Join {
         name: name.into(),
-        aliases: flags.network.aliases.clone(),
-        wish: wish(flags).filter(|_| number == 0),
-        card: machine.socket_of_switch(number as u8),
+        aliases: [&flags.network.aliases[..], &on.aliases].concat(),
+        wish: on.ip.or_else(|| wish(flags).filter(|_| number == 0)),
+        card: machine.socket_of_switch(wire),
         way_out: (number == 0).then(|| machine.way_out_socket()),
         others: others.collect::<Result<_, Failure>>()?,
     };
+    let link = match number {
+        0 => CARD.into(),
+        number => link_name(number),
+    };
+    let (lease, kept) = become_member(&store, network, join)?;
+    Ok(Place {
+        network: network.clone(),
+        lease,
+        wire,
+        link,
+        kept,
+    })
+}
+
+fn link_name(number: usize) -> String {
+    format!("net{number}")
+}
+
+/// Makes this process a member by the network's switch, as long as it lives or until it leaves.
+fn become_member(store: &Store, network: &Network, join: Join) -> Result<(Lease, Kept), Failure> {
+    let files = store.files(&network.name)?;
     let start = starter(&network.name)?;
     let member = Membership::join(&files.socket, &join, &*start);
     let member = member.map_err(|error| match error {
@@ -143,8 +190,15 @@ fn join_one(
         },
     })?;
     let lease = member.lease;
-    member.keep(&files.socket, join, start);
-    Ok(lease)
+    Ok((lease, member.keep(&files.socket, join, start)))
+}
+
+/// What a machine has on its further networks.
+pub fn further(places: &[Place]) -> Vec<(Network, Lease)> {
+    let further = places.iter().skip(1);
+    further
+        .map(|place| (place.network.clone(), place.lease))
+        .collect()
 }
 
 /// The addresses on further networks, by their names.
@@ -191,24 +245,28 @@ pub fn with_links(mut image: Vec<u8>, leases: &[(Network, Lease)]) -> Vec<u8> {
 
 /// The lines of `dladm`'s and `ipadm`'s file (`core/linkctl`).
 fn links(leases: &[(Network, Lease)]) -> String {
-    let mut text = String::new();
-    for (number, (network, lease)) in (1..).zip(leases) {
-        let bytes = lease.mac.map(|byte| format!("{byte:02x}"));
-        let (mac, address) = (bytes.join(":"), lease.address);
-        text += &format!("vnic\tnet{number}\teth0\t{mac}\t0\n");
-        text += &format!("address\tnet{number}\t{address}/{}\n", network.prefix_len);
-        if let Some(address) = lease.address6 {
-            text += &format!("address\tnet{number}\t{address}/64\n");
-        }
-    }
-    text
+    let numbered = (1..).zip(leases);
+    let records =
+        numbered.flat_map(|(number, (network, lease))| records(&link_name(number), network, lease));
+    records.map(|record| record + "\n").collect()
+}
+
+/// The records of a link with what the machine has on that network, the link's own first.
+fn records(link: &str, network: &Network, lease: &Lease) -> Vec<String> {
+    let bytes = lease.mac.map(|byte| format!("{byte:02x}"));
+    let (mac, address) = (bytes.join(":"), lease.address);
+    let vnic = format!("vnic\t{link}\t{CARD}\t{mac}\t0");
+    let address = format!("address\t{link}\t{address}/{}", network.prefix_len);
+    let address6 = lease.address6;
+    let address6 = address6.map(|address| format!("address\t{link}\t{address}/64"));
+    [vnic, address].into_iter().chain(address6).collect()
 }
 
 /// The line of a machine that is on one more network.
 ///
-/// Errors: `SeveralNetworks` for one that is on another kind of network; `NotWithFrom` and `NotOnNetwork` for one that would not
-/// start so.
-pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
+/// Errors: `OnThatNetwork`; `SeveralNetworks` for one that is on another kind of network; `NotWithFrom` and `NotOnNetwork` for
+/// one that would not start so.
+pub fn connected(settings: &Settings, on: &OnNetwork) -> Result<Vec<String>, Failure> {
     let mut words = settings.arguments.clone();
     let typed = iter::once("sietch".to_string()).chain(words.iter().cloned());
     let flags = RunFlags::of_line(typed).ok();
@@ -220,9 +278,11 @@ pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Fail
         return Err(Failure::NotOnNetwork { flag });
     }
     let nets = flags.map_or_else(Vec::new, |flags| flags.net);
-    let own = NetFlag::Network(network.into());
-    if nets.contains(&own) {
-        return Ok(words);
+    if nets.iter().any(|net| is_of(net, &on.name)) {
+        return Err(Failure::OnThatNetwork {
+            machine: settings.name.clone(),
+            network: on.name.clone(),
+        });
     }
     // Behind those that it is on, as the first one leads out.
     let is_net = |word: &String| line::is_one_of(&NET_FLAGS, word);
@@ -234,15 +294,20 @@ pub fn connected(settings: &Settings, network: &str) -> Result<Vec<String>, Fail
         Some(at) => at + 2,
         None => words.len().min(1),
     };
-    words.insert(at, format!("--network={network}"));
+    words.insert(at, format!("--network={on}"));
     Ok(words)
+}
+
+fn is_of(net: &NetFlag, network: &str) -> bool {
+    matches!(net, NetFlag::Network(on) if on.name == network)
 }
 
 /// The line of a machine that is not on that network any more.
 ///
 /// Errors: `NotOnThatNetwork`.
 pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
-    let kept = line::without(settings, &NET_FLAGS, |value| value == network);
+    let is_its = |value: &str| value.parse().is_ok_and(|net| is_of(&net, network));
+    let kept = line::without(settings, &NET_FLAGS, is_its);
     match kept.len() < settings.arguments.len() {
         true => Ok(kept),
         false => Err(Failure::NotOnThatNetwork {
@@ -324,11 +389,23 @@ mod tests {
     fn a_machine_is_started_again_on_one_network_more_or_less() {
         let on_two = machine("run -d --network a --net=b x --net c", "x --net c");
         let line = |line: Result<Vec<String>, Failure>| line.expect("a line").join(" ");
+        let on = |text: &str| text.parse::<OnNetwork>().expect("a network");
+        let longer = line(connected(&on_two, &on("d:ip=10.89.0.9,alias=y")));
         assert_eq!(
-            line(connected(&on_two, "d")),
-            "run -d --network a --net=b --network=d x --net c"
+            longer,
+            "run -d --network a --net=b --network=d:ip=10.89.0.9,alias=y x --net c"
         );
-        assert_eq!(line(connected(&on_two, "a")), on_two.arguments.join(" "));
+        let on_three = machine(&longer, "x --net c");
+        assert_eq!(
+            line(disconnected(&on_three, "d")),
+            on_two.arguments.join(" ")
+        );
+        for network in ["a", "d:alias=z"] {
+            assert!(matches!(
+                connected(&on_three, &on(network)),
+                Err(Failure::OnThatNetwork { .. })
+            ));
+        }
         assert_eq!(line(disconnected(&on_two, "a")), "run -d --net=b x --net c");
         assert_eq!(
             line(disconnected(&on_two, "b")),
@@ -336,10 +413,10 @@ mod tests {
         );
         assert!(disconnected(&on_two, "c").is_err());
         let on_none = machine("run -d x", "x");
-        assert_eq!(line(connected(&on_none, "a")), "run --network=a -d x");
+        assert_eq!(line(connected(&on_none, &on("a"))), "run --network=a -d x");
         let alone = machine("run --net none x", "x");
         assert!(matches!(
-            connected(&alone, "a"),
+            connected(&alone, &on("a")),
             Err(Failure::SeveralNetworks)
         ));
     }

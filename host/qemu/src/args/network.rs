@@ -4,7 +4,7 @@ use std::os::fd::RawFd;
 use std::path::Path;
 
 use super::{Args, escaped};
-use crate::machine::{Board, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched};
+use crate::machine::{Board, CARDS_HUB, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched};
 use crate::tap;
 
 /// What leads the card to passt, by a socket that QEMU inherits.
@@ -49,18 +49,16 @@ impl Machine {
         args.pair("-device", self.card(queues));
     }
 
-    /// The card's wire to its switch; to several by a hub, on which each sees all, and takes what is of its own network.
+    /// The card's wires to its switches, by a hub, on which each sees all, and takes what is of its own network. One that has a
+    /// single wire is given others while the machine runs ([`crate::Qmp::add_wire`]).
     fn add_switches(&self, args: &mut Args) {
-        if self.further_switches == 0 {
-            return args.pair("-netdev", listening("net", &self.card_socket()));
-        }
         for number in 0..=self.further_switches {
             let wire = format!("wire{number}");
             args.pair("-netdev", listening(&wire, &self.socket_of_switch(number)));
-            let port = format!("hubport,id=port{number},hubid=2,netdev={wire}");
+            let port = format!("hubport,id=port{number},hubid={CARDS_HUB},netdev={wire}");
             args.pair("-netdev", port);
         }
-        args.pair("-netdev", "hubport,id=net,hubid=2");
+        args.pair("-netdev", format!("hubport,id=net,hubid={CARDS_HUB}"));
     }
 
     /// QEMU's user network, which the switch reaches by a socket: a hub joins both.
@@ -201,7 +199,9 @@ mod tests {
         };
         let args = machine.qemu_args(Acceleration::Tcg).join(" ");
         for wanted in [
-            "stream,id=net,server=on,addr.type=unix,addr.path=/s,,t/card.sock",
+            "stream,id=wire0,server=on,addr.type=unix,addr.path=/s,,t/card.sock",
+            "hubport,id=port0,hubid=2,netdev=wire0",
+            "hubport,id=net,hubid=2",
             "net=10.89.3.0/24,host=10.89.3.254,dns=10.89.3.1,dhcpstart=10.89.3.7",
             "stream,id=door,server=on,addr.type=unix,addr.path=/s,,t/net.sock",
             "hubport,id=hub0,hubid=1,netdev=outside",
@@ -213,7 +213,7 @@ mod tests {
             ..machine
         };
         let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
-        assert!(!args.contains("hubport") && args.contains("card.sock"));
+        assert!(!args.contains("hubid=1") && args.contains("card.sock"));
     }
 
     #[test]
