@@ -580,7 +580,9 @@ pub enum Failure {
     #[error("{0}")]
     OfSession(String),
     /// More networks than a card leads to.
-    #[error("A machine is on {max} networks at most: give fewer --network.")]
+    #[error(
+        "A machine is on {max} networks at most: take it from one of them, or give fewer --network."
+    )]
     TooManyNetworks {
         /// So many.
         max: usize,

@@ -187,3 +187,53 @@ impl Qmp {
         Ok(serde_json::from_str(&line)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// What a QEMU is asked that refuses `refused`.
+    fn asked(name: &str, refused: &'static str, act: impl FnOnce(&mut Qmp)) -> Vec<String> {
+        let name = format!("sietch-qmp-{name}-{}", std::process::id());
+        let socket = std::env::temp_dir().join(name);
+        let _ = std::fs::remove_file(&socket);
+        let listener = UnixListener::bind(&socket).expect("a socket");
+        let serving = thread::spawn(move || {
+            let (mut peer, _) = listener.accept().expect("a connection");
+            let lines = BufReader::new(peer.try_clone().expect("a copy")).lines();
+            writeln!(peer, "{{\"QMP\": {{}}}}").expect("a greeting");
+            let mut asked = Vec::new();
+            for line in lines.map_while(Result::ok) {
+                let request: Value = serde_json::from_str(&line).expect("JSON");
+                let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
+                let own = word(&request["execute"]) + " " + &word(&request["arguments"]["id"]);
+                let answer = match own == refused {
+                    true => json!({"error": {"desc": "no"}}),
+                    false => json!({"return": {}}),
+                };
+                writeln!(peer, "{answer}").expect("an answer");
+                asked.push(own);
+            }
+            asked
+        });
+        let mut qmp = Qmp::connect(&socket).expect("a server");
+        act(&mut qmp);
+        drop(qmp);
+        std::fs::remove_file(socket).expect("ours");
+        let asked = serving.join().expect("a server");
+        asked.into_iter().skip(1).collect()
+    }
+
+    #[test]
+    fn a_wire_is_made_as_a_whole_or_not_at_all() {
+        let add = |qmp: &mut Qmp| qmp.add_wire(3, Path::new("/s/card3.sock")).is_ok();
+        let whole = asked("whole", "", |qmp| assert!(add(qmp)));
+        assert_eq!(whole, ["netdev_add wire3", "netdev_add port3"]);
+        let half = asked("half", "netdev_add port3", |qmp| assert!(!add(qmp)));
+        assert_eq!(half[2..], ["netdev_del wire3"]);
+        let none = asked("none", "netdev_add wire3", |qmp| assert!(!add(qmp)));
+        assert_eq!(none, ["netdev_add wire3"]);
+    }
+}

@@ -80,7 +80,7 @@ fn connect(store: &Store, flags: &NetworkConnectFlags) -> Result<u8, Failure> {
         aliases: flags.aliases.clone(),
     };
     let wish = Wish::Connect(on.to_string());
-    match ask_session(&flags.machine, &wish)? {
+    match ask_session(&flags.machine, &flags.network, &wish)? {
         true => Ok(0),
         false => change(&flags.machine, |settings| {
             networks::connected(settings, &on)
@@ -90,15 +90,11 @@ fn connect(store: &Store, flags: &NetworkConnectFlags) -> Result<u8, Failure> {
 
 fn disconnect(flags: &NetworkDisconnectFlags) -> Result<u8, Failure> {
     let (machine, network) = (&flags.machine, &flags.network);
-    let settings = Folder::of(machine).settings();
-    let first = settings.and_then(|settings| settings.network);
     let wish = Wish::Disconnect {
         network: network.clone(),
         by_force: flags.force,
     };
-    // By the first one it has its way out.
-    let is_done = first.as_ref() != Some(network) && ask_session(machine, &wish)?;
-    match is_done {
+    match ask_session(machine, network, &wish)? {
         true => Ok(0),
         false => change(machine, |settings| {
             networks::disconnected(settings, network)
@@ -106,12 +102,14 @@ fn disconnect(flags: &NetworkDisconnectFlags) -> Result<u8, Failure> {
     }
 }
 
-/// Whether the machine runs and its networks can be changed, which is done then.
-fn ask_session(machine: &str, wish: &Wish) -> Result<bool, Failure> {
+/// Whether the machine runs and can do that meanwhile, which is done then. Its first network leads out: it stays on that.
+fn ask_session(machine: &str, network: &str, wish: &Wish) -> Result<bool, Failure> {
     let folder = Folder::of(machine);
     match folder.running() {
-        Some(_) => networks::ask(folder.path(), wish),
-        None => Ok(false),
+        Some(settings) if settings.network.as_deref() != Some(network) => {
+            networks::ask(folder.path(), wish)
+        }
+        _ => Ok(false),
     }
 }
 

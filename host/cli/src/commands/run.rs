@@ -252,7 +252,7 @@ impl Started<'_> {
         }
         let settings = self.settings.clone().with_qemu(session.pid());
         folder.write_started(settings.clone())?;
-        Live::serve(self.places, session.machine(), &settings.name, flags)?;
+        Live::serve(self.places, session.machine(), &settings.name, flags);
         if folder.is_wished_to_stop() {
             // Whoever stopped it while it was started again found nobody to ask.
             session.ender().end(OnUnhealthy::Stop);

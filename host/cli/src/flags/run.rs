@@ -130,8 +130,8 @@ pub struct RunFlags {
     /// The mainboard
     #[arg(long, value_enum, default_value_t)]
     pub machine: BoardFlag,
-    /// The network: user, one of `sietch network`, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or none; several of
-    /// `sietch network` if given more than once
+    /// The network: user, NAME[:ip=ADDRESS,alias=NAME] of `sietch network`, tap=INTERFACE, dgram=OWN,PEER (Unix sockets) or
+    /// none; several of `sietch network` if given more than once
     #[arg(long, visible_alias = "network", default_value = "user")]
     pub net: Vec<NetFlag>,
     /// Its names there.

@@ -14,12 +14,12 @@
 //! Not here: the first network, which leads out and stays as long as the machine runs.
 
 use std::fs::{self, Permissions};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use agent::{Request, Strings, Task, block};
 use qemu::{Machine, Qmp, Stdio};
@@ -40,6 +40,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 const ASKING: Duration = Duration::from_secs(10);
 /// What the kernel says of a link that it has not made begins so.
 const OF_FIRST_RECORD: &str = "line 1: ";
+/// What is said of a machine that stands, or ends right now.
+const NO_ANSWER: &str = "it does not answer";
 /// Names of links that are tried: programs may have links of those names.
 const NAMES_MAX: usize = 2 * NETWORKS_MAX;
 
@@ -55,21 +57,15 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Listens for wishes as long as this process lives, if the machine has a network and an agent.
-    pub(crate) fn serve(
-        places: Vec<Place>,
-        machine: &Machine,
-        name: &str,
-        flags: &RunFlags,
-    ) -> Result<(), Failure> {
+    /// Listens for wishes as long as this process lives, if the machine has a network and an agent. One that cannot be
+    /// listened for keeps its networks until it ends.
+    pub(crate) fn serve(places: Vec<Place>, machine: &Machine, name: &str, flags: &RunFlags) {
         if places.is_empty() || machine.stdio != Stdio::Ports {
-            return Ok(());
+            return;
         }
-        let path = socket(&machine.state);
-        // A machine of the same name that was killed has left one behind.
-        let _ = fs::remove_file(&path);
-        let listener = UnixListener::bind(&path).map_err(Failure::file(&path))?;
-        fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(Failure::file(&path))?;
+        let Ok(listener) = listen(&socket(&machine.state)) else {
+            return;
+        };
         let mut live = Self {
             name: name.into(),
             machine: machine.clone(),
@@ -83,7 +79,6 @@ impl Live {
                 live.answer(asker);
             }
         });
-        Ok(())
     }
 
     fn answer(&mut self, mut asker: UnixStream) {
@@ -135,7 +130,9 @@ impl Live {
                 Ok(())
             }
             Err(failure) => {
-                let _ = self.remove_link(&place.link);
+                if !place.link.is_empty() {
+                    let _ = self.remove_link(&place.link);
+                }
                 self.unplug(&place);
                 Err(failure)
             }
@@ -279,10 +276,10 @@ impl Live {
     }
 
     /// Errors: words.
-    fn qmp(&self, act: impl FnOnce(&mut Qmp) -> std::io::Result<()>) -> Result<(), String> {
+    fn qmp(&self, act: impl FnOnce(&mut Qmp) -> io::Result<()>) -> Result<(), String> {
         let qmp = Qmp::connect(&self.machine.qmp_socket());
-        let done = qmp.and_then(|mut qmp| act(&mut qmp));
-        done.map_err(|error| error.to_string())
+        let mut qmp = qmp.map_err(|_| NO_ANSWER)?;
+        act(&mut qmp).map_err(|error| error.to_string())
     }
 
     fn add_link(&self, name: &str, place: &Place) -> Result<(), String> {
@@ -290,7 +287,7 @@ impl Live {
         self.ask_kernel(Task::AddLinks, &records)
     }
 
-    /// Errors: words; there is none of that name.
+    /// Errors: words.
     fn remove_link(&self, name: &str) -> Result<(), String> {
         self.ask_kernel(Task::RemoveLinks, &[name.into()])
     }
@@ -303,12 +300,23 @@ impl Live {
             arguments: Strings::of_block(&lines).unwrap_or_default(),
             ..Request::default()
         };
+        let begin = Instant::now();
         match probe::ask_for(&self.name, &request, PATIENCE) {
             Some(answer) if answer.status == 0 => Ok(()),
-            Some(answer) => Err(answer.output.trim_end().trim_end_matches('.').into()),
-            None => Err("it does not answer".into()),
+            Some(answer) if begin.elapsed() < PATIENCE => {
+                Err(answer.output.trim_end().trim_end_matches('.').into())
+            }
+            Some(_) | None => Err(NO_ANSWER.into()),
         }
     }
+}
+
+fn listen(path: &Path) -> io::Result<UnixListener> {
+    // A machine of the same name that was killed has left one behind.
+    let _ = fs::remove_file(path);
+    let listener = UnixListener::bind(path)?;
+    fs::set_permissions(path, Permissions::from_mode(0o600))?;
+    Ok(listener)
 }
 
 /// `None` for what is none.

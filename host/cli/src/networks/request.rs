@@ -38,7 +38,7 @@ pub(super) enum Reply {
 
 /// Where the session of the machine in `folder` listens.
 pub(super) fn socket(folder: &Path) -> PathBuf {
-    folder.join("networks.sock")
+    folder.join("links.sock")
 }
 
 /// Asks the session of the machine in `folder`, which goes on if this process ends; false if there is none that could.

@@ -96,9 +96,9 @@ pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
     }
 }
 
-/// Deletes a VNIC, with its interface and what that had of addresses and routes.
+/// Deletes a VNIC, with its interface and what that had of addresses and routes. One that is not there is no failure.
 ///
-/// Errors: `Link(Busy)` while a program has its frames; there is none of that name.
+/// Errors: `Link(Busy)` while a program has its frames; `NotA` for another kind of link.
 pub fn remove_vnic(name: &str) -> core::result::Result<(), Refusal> {
     let request = Request::Delete {
         link: name.into(),
@@ -110,6 +110,7 @@ pub fn remove_vnic(name: &str) -> core::result::Result<(), Refusal> {
     // It made none, so none is refused.
     let _ = settle();
     match answer {
+        Answer::Refused(Refusal::NoSuchLink { .. }) => Ok(()),
         Answer::Refused(why) => Err(why),
         _ => Ok(()),
     }
