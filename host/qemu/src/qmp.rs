@@ -80,20 +80,34 @@ impl Qmp {
     }
 
     /// Leads the card of a machine on a switch to one more, which calls at `socket`
-    /// ([`crate::Machine::socket_of_switch`]).
+    /// ([`crate::Machine::socket_of_switch`]), and waits until it has. QEMU falls over a frame for a stream at which nobody
+    /// has called since it was made, so the hub has no port for it before.
     pub fn add_wire(&mut self, number: u8, socket: &Path) -> io::Result<()> {
         let (wire, port) = (format!("wire{number}"), format!("port{number}"));
         let address = json!({"type": "unix", "path": socket.to_string_lossy()});
         let stream = json!({"type": "stream", "id": wire, "server": true, "addr": address});
         self.execute("netdev_add", stream)?;
-        let added = self.execute(
-            "netdev_add",
-            json!({"type": "hubport", "id": port, "hubid": CARDS_HUB, "netdev": wire}),
-        );
+        let added = self.wait_for_caller(&wire).and_then(|()| {
+            let port = json!({"type": "hubport", "id": port, "hubid": CARDS_HUB, "netdev": wire});
+            self.execute("netdev_add", port)
+        });
         if added.is_err() {
             let _ = self.execute("netdev_del", json!({"id": wire}));
         }
         added
+    }
+
+    fn wait_for_caller(&mut self, wire: &str) -> io::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let event = self.read_object()?;
+            if event["event"] == "NETDEV_STREAM_CONNECTED" && event["data"]["netdev-id"] == wire {
+                return Ok(());
+            }
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+        }
     }
 
     /// Cuts such a wire.
@@ -214,6 +228,12 @@ mod tests {
                     false => json!({"return": {}}),
                 };
                 writeln!(peer, "{answer}").expect("an answer");
+                if own.starts_with("netdev_add wire") {
+                    let data = json!({"netdev-id": "wire3"});
+                    let event = json!({"event": "NETDEV_STREAM_CONNECTED", "data": data});
+                    // Of a refused one nobody waits for it.
+                    let _ = writeln!(peer, "{}\n{event}", json!({"event": "RTC_CHANGE"}));
+                }
                 asked.push(own);
             }
             asked

@@ -259,10 +259,11 @@ impl Live {
 
     /// Takes the wire away, and leaves the network.
     fn unplug(&mut self, place: &Place) {
-        place.kept.leave();
+        // While the switch is there, so that no frame meets a stream without one.
         if self.qmp(|qmp| qmp.remove_wire(place.wire)).is_err() {
             self.lost_wires.push(place.wire);
         }
+        place.kept.leave();
         let _ = fs::remove_file(self.machine.socket_of_switch(place.wire));
     }
 
