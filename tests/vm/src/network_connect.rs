@@ -11,8 +11,8 @@ const POLL: Duration = Duration::from_millis(100);
 /// Times that the machine joins and leaves while it asks for others.
 const CYCLES: usize = 3;
 const CYCLES_LONG: usize = 100;
-/// Memory that the machine may have less after as many: what its caches took.
-const SPARE_KIB: u64 = 2048;
+/// Memory that the machine may have less after as many: what asks at that moment, and what caches took.
+const SPARE_KIB: u64 = 16 << 10;
 /// Asks as fast as it can, also while there is nobody to be asked.
 const LOAD: &str = "while :; do timeout 2 wget -q -O /dev/null http://peer/who; done";
 
