@@ -102,6 +102,21 @@ impl Sending {
         goes_on
     }
 
+    /// So many sockets are ready after so many frames came; whether what lies there leaves before the answers. An
+    /// acknowledgement that begins to wait is no answer: the round before it is over.
+    #[inline]
+    fn begin_turn(
+        &mut self,
+        (ready, taken): (usize, usize),
+        may_gather: bool,
+        is_crowded: bool,
+    ) -> bool {
+        let lay = self.lies;
+        let leaves = !self.goes_on(may_gather) || is_crowded;
+        self.begin_round(ready, lay && !leaves || taken == 0);
+        leaves
+    }
+
     #[inline]
     fn note_flush(&mut self) {
         self.lies = false;
@@ -161,12 +176,12 @@ impl<L: Link> Host<L> {
     /// staged may wait for its answers.
     #[inline]
     pub fn turn_to_answer(&mut self, count: usize, taken: usize) {
-        let may_gather = self.station.io().may_gather();
-        if !self.sending.goes_on(may_gather) || self.is_crowded() {
+        let may_gather = self.may_gather();
+        let is_crowded = self.is_crowded();
+        let counts = (count, taken);
+        if self.sending.begin_turn(counts, may_gather, is_crowded) {
             self.flush();
         }
-        let goes_on = self.sending.lies || taken == 0;
-        self.sending.begin_round(count, goes_on);
     }
 
     /// The program took something, and `has_more` waits on the same socket.
@@ -188,9 +203,9 @@ impl<L: Link> Host<L> {
         if self.sending.is_over(is_soon) {
             self.flush();
         }
-        match is_soon {
-            true if has_more => self.sending.begin_accepted(),
-            true => {}
+        match is_soon && has_more {
+            true => self.sending.begin_accepted(),
+            // What the ones before have not used is for nobody else.
             false => self.sending.deferrable = 0,
         }
     }
@@ -217,15 +232,21 @@ impl<L: Link> Host<L> {
     #[inline(always)]
     pub(crate) fn after_sending(&mut self) {
         self.sends += 1;
+        let may_gather = self.may_gather();
         let Self {
             sending, station, ..
         } = self;
-        let may_gather = station.io().may_gather();
         if !sending.may_lie(may_gather, || station.io().has_received()) || self.is_crowded() {
             self.flush();
         } else {
             self.parts().0.autocork();
         }
+    }
+
+    #[inline]
+    fn may_gather(&mut self) -> bool {
+        let now = self.parts().1.now();
+        self.station.io().may_gather(now)
     }
 
     /// Before a wait, or at the end of one: lets go what lies there, unless frames are found before a wait whose answers it
@@ -312,6 +333,18 @@ mod tests {
         sending.note_flush();
         assert!(!sending.goes_on(false), "nothing is queued");
         assert!(sending.goes_on(true));
+    }
+
+    #[test]
+    fn one_answer_leaves_at_once_behind_an_acknowledgement_that_waited_for_it() {
+        let mut sending = Sending::new(1024);
+        sending.is_watched = true;
+        for _ in 0..100 {
+            // A question of several segments, whose acknowledgement is queued.
+            sending.begin_turn((1, 3), true, false);
+            assert!(!sending.may_lie(true, || false));
+            sending.note_flush();
+        }
     }
 
     #[test]

@@ -281,7 +281,9 @@ impl Watched {
             (Beside::Known(known), Some(interrupt)) => bells.ear(index, interrupt, known),
             _ => None,
         };
-        let is_over = host.flush_or_gather(!is_over) || is_over;
+        // Who waits for several files by poll(2), or at several hosts, lets go what lies there anyway when it looks.
+        let may_gather = !is_over && matches!(beside, Beside::Known(Some(_)));
+        let is_over = host.flush_or_gather(may_gather) || is_over;
         let due = host.wait_deadline(now);
         if ear.is_none() && !is_over {
             host.link().forget();

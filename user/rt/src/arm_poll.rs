@@ -65,6 +65,11 @@ impl ArmPoll {
         (self.score >= ENOUGH).then(|| now + self.look)
     }
 
+    /// What was begun was no rest.
+    pub(crate) fn forget(&mut self) {
+        self.rest = None;
+    }
+
     /// The rest is over, if there was one: by frames, or by something else.
     pub(crate) fn end(&mut self, now: Instant, has_frames: bool) {
         let Some(began) = self.rest.take() else {

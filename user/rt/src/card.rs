@@ -27,6 +27,10 @@ const WATCH: Duration = Duration::from_secs(1);
 const EXITS_PER_GATHERING: u32 = 128;
 /// and no longer than this.
 const GATHERING_MOST: Duration = Duration::from_millis(8);
+/// After a look in vain for frames whose answers could go along so many are left out.
+const LEFT_OUT: u8 = 15;
+/// So many frames are much for any card's ring: those of Intel's and of virtio have 256 descriptors, and a frame takes up to 42.
+const FRAMES_MAX: u32 = 64;
 
 /// See the module.
 pub struct Card {
@@ -40,6 +44,8 @@ pub struct Card {
     queued: Option<Instant>,
     /// How long it may wait for others.
     gathering: Duration,
+    /// Looks for frames whose answers could go along that are left out.
+    looks_left_out: u8,
     /// What an exit takes.
     exit: Duration,
     kick_cost: KickCost,
@@ -71,6 +77,7 @@ impl Card {
             arm_poll: ArmPoll::new(exit),
             queued: None,
             gathering: Duration::ZERO,
+            looks_left_out: 0,
             exit,
             kick_cost: KickCost::default(),
             turned: Instant::START,
@@ -118,12 +125,12 @@ impl Card {
         self.port.disarm();
     }
 
-    /// A rest begins, with a look for frames if that is likely to pay; true if there are any.
-    fn finds_frames(&mut self) -> bool {
+    /// A rest begins, with a look for frames if that is likely to pay, until then at the latest; true if there are any.
+    fn finds_frames(&mut self, latest: Instant) -> bool {
         let Some(end) = self.arm_poll.begin(now()) else {
             return false;
         };
-        let has_found = look_until(self.port.as_mut(), end);
+        let has_found = look_until(self.port.as_mut(), end.min(latest));
         if has_found {
             self.arm_poll.end(now(), true);
         }
@@ -236,13 +243,28 @@ impl FrameIo for Card {
     }
 
     #[inline]
-    fn may_gather(&mut self) -> bool {
+    fn may_gather(&mut self, now: Instant) -> bool {
         let queued = self.queued;
-        queued.is_some_and(|queued| self.turned.since(queued) < self.gathering)
+        queued.is_some_and(|queued| now.since(queued) < self.gathering)
     }
 
+    /// A look in vain has held back what peers may wait for, so the next ones are left out. It is no part of the rest, which
+    /// begins when that has left.
     fn finds_more(&mut self) -> bool {
-        self.may_gather() && self.finds_frames()
+        let Some(queued) = self.queued else {
+            return false;
+        };
+        let end = queued + self.gathering;
+        if self.looks_left_out != 0 {
+            self.looks_left_out -= 1;
+            return false;
+        }
+        let has_found = now() < end && self.finds_frames(end);
+        if !has_found {
+            self.looks_left_out = LEFT_OUT;
+            self.arm_poll.forget();
+        }
+        has_found
     }
 
     #[inline]
@@ -254,11 +276,12 @@ impl FrameIo for Card {
     /// What the card has written of frames that it has sent is not looked at before it matters.
     #[inline]
     fn has_in_flight(&mut self, least: u32) -> bool {
+        let least = least.min(FRAMES_MAX);
         self.in_flight_max >= least && self.in_flight() >= least
     }
 
     fn arm(&mut self) -> bool {
-        self.finds_frames() || self.arm_at_once()
+        self.finds_frames(Instant::NEVER) || self.arm_at_once()
     }
 
     /// What ends such a wait says nothing of how long frames are waited for, so nothing is learned of it.
@@ -332,7 +355,7 @@ mod tests {
         let mut card = Card::with_exits_of(Duration::from_micros(10), Box::new(quiet), buffers);
         card.send(TxFrame::default());
         while card.kick_cost.is_unknown() {
-            assert!(!card.may_gather(), "it is not known whether that pays");
+            assert!(!card.may_gather(at(0)), "it is not known whether that pays");
             card.note_kick(Duration::from_micros(kick_micros));
         }
         card.flush();
@@ -372,20 +395,46 @@ mod tests {
         let mut card = card(quiet.clone(), 200);
         quiet.kicks.store(0, Relaxed);
         card.begin(at(0));
-        assert!(!card.may_gather(), "nothing is queued");
+        assert!(!card.may_gather(at(0)), "nothing is queued");
         card.send(TxFrame::default());
         card.begin(at(1000));
         card.send(TxFrame::default());
-        assert!(card.may_gather());
-        assert!(!card.finds_more(), "there is no reason to look");
-        card.begin(at(1280));
-        assert!(!card.may_gather(), "the first one has waited for long");
+        assert!(card.may_gather(at(1000)));
+        assert!(
+            !card.may_gather(at(1280)),
+            "the first one has waited for long"
+        );
         assert_eq!(quiet.kicks.load(Relaxed), 0);
         card.flush();
         card.flush();
         assert_eq!(quiet.kicks.load(Relaxed), 1);
         card.send(TxFrame::default());
-        assert!(card.may_gather());
+        assert!(card.may_gather(at(1280)));
+    }
+
+    #[test]
+    fn after_a_look_for_more_in_vain_the_next_ones_are_left_out() {
+        let quiet = Quiet::default();
+        let mut card = card(quiet.clone(), 200);
+        card.gathering = Duration::from_secs(3600);
+        // Frames came soon, over and over.
+        let mut time = at(0);
+        for _ in 0..100 {
+            card.arm_poll.begin(time);
+            time += Duration::from_micros(30);
+            card.arm_poll.end(time, true);
+        }
+        let mut has_looked = || {
+            card.begin(now());
+            quiet.looks.store(0, Relaxed);
+            card.send(TxFrame::default());
+            assert!(!card.finds_more());
+            card.flush();
+            quiet.looks.load(Relaxed) != 0
+        };
+        assert!(has_looked());
+        assert!((0..LEFT_OUT).all(|_| !has_looked()));
+        assert!(has_looked());
     }
 
     #[test]
@@ -393,7 +442,6 @@ mod tests {
         let mut card = card(Quiet::default(), 1);
         card.begin(at(0));
         card.send(TxFrame::default());
-        card.begin(at(128));
-        assert!(!card.may_gather());
+        assert!(!card.may_gather(at(128)));
     }
 }

@@ -46,7 +46,7 @@ pub trait FrameIo {
 
     /// Whether what was queued may wait for the answers to frames that come, because each time that some leave costs
     /// much and the first has not waited for long.
-    fn may_gather(&mut self) -> bool {
+    fn may_gather(&mut self, _now: Instant) -> bool {
         false
     }
 
@@ -235,8 +235,8 @@ impl FrameIo for AnyIo {
     }
 
     #[inline]
-    fn may_gather(&mut self) -> bool {
-        of_either!(self, io => io.may_gather())
+    fn may_gather(&mut self, now: Instant) -> bool {
+        of_either!(self, io => io.may_gather(now))
     }
 
     fn finds_more(&mut self) -> bool {
