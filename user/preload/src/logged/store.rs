@@ -1,11 +1,12 @@
 //! The files, and the descriptors that name them.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::io::{self, ErrorKind};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use sietch_io::storage::{self, BUFFER_BYTES, FileNumber, LogFiles};
 
@@ -50,7 +51,13 @@ pub struct Logged {
     next_description: usize,
     /// A thread waits for the device without the lock: files are written to, as far as that needs no device, and nothing else.
     pub is_out: bool,
-    last_to_sync: Option<ThreadId>,
+    /// By where [`ME`] lies in it.
+    last_to_sync: Option<usize>,
+}
+
+thread_local! {
+    /// Nothing of it is to be destroyed, so handlers of exit(3), which run when a thread's values are gone, have it still.
+    static ME: Cell<u8> = const { Cell::new(0) };
 }
 
 /// It is back.
@@ -87,7 +94,17 @@ pub fn wait(logged: MutexGuard<'static, Logged>) -> MutexGuard<'static, Logged> 
 /// The same at the end of the program, perhaps in a handler that has interrupted who has the lock or is out: not for long.
 pub fn lock_at_the_end() -> Option<MutexGuard<'static, Logged>> {
     const PATIENCE: Duration = Duration::from_secs(1);
-    let logged = LOGGED.try_lock().ok()?;
+    const STEP: Duration = Duration::from_millis(1);
+    let end = Instant::now() + PATIENCE;
+    // Who looks for the device's end has it nearly all the time.
+    let logged = loop {
+        match LOGGED.try_lock() {
+            Ok(logged) => break logged,
+            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(STEP),
+            Err(TryLockError::WouldBlock) => return None,
+        }
+    };
     let waited = BACK.wait_timeout_while(logged, PATIENCE, |logged| logged.is_out);
     let (logged, _) = waited.unwrap_or_else(PoisonError::into_inner);
     (!logged.is_out).then_some(logged)
@@ -184,7 +201,7 @@ impl Logged {
 
     /// The running thread syncs; whether it was the last that did so.
     pub fn is_alone(&mut self) -> bool {
-        let me = thread::current().id();
+        let me = ME.with(|me| me.as_ptr().addr());
         self.last_to_sync.replace(me) == Some(me)
     }
 
