@@ -86,18 +86,22 @@ impl Client {
     }
 
     /// Puts what may be said by now to `unsent`, and goes on with requests that there was no room for: whether any was executed.
+    /// What it leaves waits for the disk, or for who takes `unsent`.
     ///
     /// Errors: as above.
     pub fn answer(&mut self, store: &mut Store, durable: u64) -> io::Result<bool> {
-        while let Some(reply) = self.replies.pop_front_if(|reply| reply.needs <= durable) {
-            self.reply_bytes -= reply.bytes.len();
-            self.unsent.extend_from_slice(&reply.bytes);
-        }
-        let goes_on = self.may_go_on();
-        if goes_on {
+        let mut has_gone_on = false;
+        loop {
+            while let Some(reply) = self.replies.pop_front_if(|reply| reply.needs <= durable) {
+                self.reply_bytes -= reply.bytes.len();
+                self.unsent.extend_from_slice(&reply.bytes);
+            }
+            if !self.may_go_on() {
+                return Ok(has_gone_on);
+            }
             self.execute(store)?;
+            has_gone_on = true;
         }
-        Ok(goes_on)
     }
 }
 
@@ -140,6 +144,17 @@ mod tests {
             client.receive(store, requests.chunks(1000)).unwrap();
             assert!(!client.has_room() && !client.is_idle());
             assert_eq!(hear(&mut client, store), 3 * REPLIES_MAX * PONG.len());
+        });
+    }
+
+    #[test]
+    fn no_answer_stays_behind_that_waits_for_nothing() {
+        with_store("behind", |store| {
+            let mut client = Client::default();
+            let requests = PING.repeat(REPLIES_MAX + 10);
+            client.receive(store, [&requests[..]]).unwrap();
+            client.answer(store, 0).unwrap();
+            assert_eq!(client.unsent.len(), (REPLIES_MAX + 10) * PONG.len());
         });
     }
 

@@ -21,6 +21,9 @@ use sietch_io::{Connection, Event, Queue};
 use crate::client::Client;
 use crate::store::Store;
 
+/// So long a sleep lasts before it is seen whether the disk is there still.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// See the module.
 pub struct Server {
     store: Store,
@@ -109,7 +112,7 @@ impl Server {
         if most == Some(Duration::ZERO) {
             return Ok(());
         }
-        let most = most.and_then(|most| Timespec::try_from(most).ok());
+        let most = Timespec::try_from(most.unwrap_or(PATIENCE).min(PATIENCE)).ok();
         let doorbell = self.store.doorbell();
         let mut files = [
             PollFd::new(&doorbell, PollFlags::IN),
