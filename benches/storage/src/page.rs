@@ -121,8 +121,9 @@ pub fn write_durable(tables: &str, command: &str) -> Result<(), String> {
         write to the log stand there, while `durable_kv` makes its entries as it parses. Times are means, by the clock of the host, and hold\n\
         the wait for the disk; the wait for the client is not in their sum. Servers with a network of their own (a VNIC on the card, or\n\
         a virtual function of it) call no kernel for frames, so their stages are not told apart. Who looks for ends on a function of its\n\
-        own calls no kernel for that either: his wait for the disk, and his looks, stand under parse and execute.\n\n\
-        {tables}",
+        own calls no kernel for that either: the wait for the disk, and the looks, of `durable_kv` stand under parse and execute; Redis, whose\n\
+        answer leaves by write(2) as its log does, is not told apart there.\n\n\
+        {tables}\n",
         others = others.trim_end(),
         date = page::date(),
     );

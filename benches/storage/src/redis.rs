@@ -141,9 +141,11 @@ impl Way {
         }
     }
 
-    /// Whether its stages are begun by system calls: those of who asks no kernel for frames are not.
+    /// Whether its stages are begun by system calls: those of who asks no kernel for frames are not. Nor are those of Redis where no
+    /// call makes its write durable: it answers by write(2), which is then taken for the write to the log.
     pub fn has_stages(self) -> bool {
-        self.network == Network::Kernel
+        let is_seen = (self.server, self.blocks) != (Server::Redis, Blocks::Function);
+        self.network == Network::Kernel && is_seen
     }
 
     fn link(self) -> Option<&'static str> {
