@@ -27,7 +27,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
@@ -107,18 +107,19 @@ impl Passt {
             // What a machine of the same name left behind.
             let _ = fs::remove_file(old);
         }
-        let (mut command, wire) = match machine.net {
+        let (mut command, own, wire) = match machine.net {
             Net::Switched(_) => {
                 let mut command = starter::bound_to_us(Path::new(PROGRAM));
-                command.arg("--socket").arg(&socket).stdin(Stdio::null());
-                (command, None)
+                command.arg("--socket").arg(&socket);
+                (command, None, None)
             }
             _ => {
                 let boots = machine.origin == Origin::Boot;
                 let (own, wire) = wire(machine.mac.unwrap_or(FIRST_STATION), boots)?;
                 let mut command = Command::new(PROGRAM);
-                command.args(["--fd", "0"]).stdin(own);
-                (command, Some(wire))
+                // Those of 2024 and 2025 take no standard descriptor.
+                command.arg("--fd").arg(own.as_raw_fd().to_string());
+                (command, Some(own), Some(wire))
             }
         };
         command.arg("--foreground").arg("--log-file").arg(&log);
@@ -129,10 +130,11 @@ impl Passt {
             // It gives up all capabilities; as `nobody` it could not reach our folder.
             command.args(["--runas", "0"]);
         }
+        command.stdin(Stdio::null());
         command.stdout(Stdio::null()).stderr(Stdio::null());
         // A Ctrl-C at the terminal is not for it: the program may have answers to send before it ends.
         command.process_group(0);
-        let child = starter::start(command, None)?;
+        let child = starter::start(command, own)?;
         Ok((Self { child, ready, log }, wire))
     }
 

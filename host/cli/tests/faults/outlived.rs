@@ -112,11 +112,11 @@ fn passt_hears_first_of_the_machines_station_and_ends_with_qemu_also_if_we_were_
     scene.let_machines_run();
     let (bin, heard) = (scene.0.join("bin"), scene.0.join("heard"));
     fs::create_dir_all(&bin).expect("a folder");
-    // Its input ends, or is reset, when nobody has the other end any more.
+    // What it reads ends, or is reset, when nobody has the other end any more. bash(1): a descriptor may have two digits.
     let text = format!(
-        "#!/bin/sh\n[ \"$1\" = --version ] && exit\n[ \"$1 $2\" = '--fd 0' ] || exit 1\n\
-         while [ \"$1\" != --pid ]; do shift; done\necho $$ >\"$2\"\n\
-         cat >{0}.part 2>/dev/null\nmv {0}.part {0}\n",
+        "#!/bin/bash\n[ \"$1\" = --version ] && exit\n[ \"$1\" = --fd ] && [ \"$2\" -gt 2 ] || exit 1\n\
+         fd=$2\nwhile [ \"$1\" != --pid ]; do shift; done\necho $$ >\"$2\"\n\
+         cat <&\"$fd\" >{0}.part 2>/dev/null\nmv {0}.part {0}\n",
         heard.display()
     );
     write_passt(&bin, &text);
