@@ -73,7 +73,7 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Makes the machine's state folder, and starts passt if that leads its ports.
+    /// Makes the machine's state folder, and starts passt if that leads its ports, of which one that boots has need at once.
     pub fn new(machine: &Machine) -> Result<Self, Error> {
         starter::look_ahead();
         let acceleration = Acceleration::choose(machine.accel)?;
@@ -95,6 +95,10 @@ impl Prepared {
                 Ok((passt, wire)) => (prepared.passt, prepared.wire) = (Some(passt), wire),
                 Err(error) => prepared.do_without_passt(&error.to_string()),
             }
+        }
+        if matches!(machine.origin, Origin::Boot) {
+            // A machine that is ended while it boots may have written to a disk.
+            prepared.wait_for_passt();
         }
         Ok(prepared)
     }
@@ -118,10 +122,6 @@ impl Prepared {
 
     /// Starts QEMU. A machine of a snapshot stands at first, and passt has as long to start.
     pub fn start(mut self, qemu: &Qemu) -> Result<(Vm, Console), Error> {
-        if matches!(self.machine.origin, Origin::Boot) {
-            // A machine that is ended while it boots may have written to a disk.
-            self.wait_for_passt();
-        }
         let started = self.start_qemu(qemu)?;
         let was_to = self.machine.forwarder;
         self.wait_for_passt();
