@@ -110,10 +110,15 @@ impl Qmp {
         }
     }
 
-    /// Cuts such a wire.
+    /// Cuts such a wire, or what there is of it.
     pub fn remove_wire(&mut self, number: u8) -> io::Result<()> {
-        self.execute("netdev_del", json!({"id": format!("port{number}")}))?;
-        self.execute("netdev_del", json!({"id": format!("wire{number}")}))
+        for end in ["port", "wire"] {
+            match self.execute("netdev_del", json!({"id": format!("{end}{number}")})) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                cut => cut?,
+            }
+        }
+        Ok(())
     }
 
     /// Writes the machine's state to `uri`, and waits until it is there. The machine stands from then on.
@@ -184,7 +189,12 @@ impl Qmp {
         loop {
             let answer = self.read_object()?;
             if let Some(error) = answer.get("error") {
-                return Err(io::Error::other(format!("QEMU refuses {command}: {error}")));
+                let kind = match error["class"].as_str() {
+                    Some("DeviceNotFound") => io::ErrorKind::NotFound,
+                    _ => io::ErrorKind::Other,
+                };
+                let words = format!("QEMU refuses {command}: {error}");
+                return Err(io::Error::new(kind, words));
             }
             // Events come in between.
             if let Some(value) = answer.get("return") {
@@ -224,7 +234,7 @@ mod tests {
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
                 let own = word(&request["execute"]) + " " + &word(&request["arguments"]["id"]);
                 let answer = match own == refused {
-                    true => json!({"error": {"desc": "no"}}),
+                    true => json!({"error": {"class": "DeviceNotFound", "desc": "no"}}),
                     false => json!({"return": {}}),
                 };
                 writeln!(peer, "{answer}").expect("an answer");
@@ -255,5 +265,13 @@ mod tests {
         assert_eq!(half[2..], ["netdev_del wire3"]);
         let none = asked("none", "netdev_add wire3", |qmp| assert!(!add(qmp)));
         assert_eq!(none, ["netdev_add wire3"]);
+    }
+
+    #[test]
+    fn a_wire_of_which_an_end_is_gone_is_cut() {
+        for end in ["netdev_del port3", "netdev_del wire3"] {
+            let asked = asked("cut", end, |qmp| assert!(qmp.remove_wire(3).is_ok()));
+            assert_eq!(asked, ["netdev_del port3", "netdev_del wire3"]);
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! The host has led the machine's card to one more network, on which the machine has a station and addresses of its own: a
 //! VNIC over the card, as the records say that the image would have at a start (`linux::links`). What is refused is a
-//! sentence at the output, and what was done before it stays: who asked takes it back by the VNIC's name.
+//! sentence at the output, and what was done before it stays: who asked takes it back by the VNIC's name. Where the VNIC is
+//! refused nothing is done: another one may have its name.
 //!
 //! It is a process, as a copy is, since changes of links wait for one another.
 
@@ -54,15 +55,28 @@ impl LinkChange {
             say(output, why);
         };
         match self {
-            Self::Add(records) => {
-                if has_ipv6(&records) {
-                    net::start6();
-                }
-                net::restore_links(&records, &mut complain);
-            }
+            Self::Add(records) => add(&records, &mut complain),
             Self::Remove(names) => remove(&names, &mut complain),
         }
         ExitStatus::Exited(status)
+    }
+}
+
+/// A link, which the first record is of, with its addresses, which are for no other one that has its name.
+fn add(records: &[u8], complain: &mut dyn FnMut(&str)) {
+    if has_ipv6(records) {
+        net::start6();
+    }
+    let end = records.iter().position(|byte| *byte == b'\n');
+    let (link, addresses) = records.split_at(end.unwrap_or(records.len()));
+    let mut is_made = true;
+    net::restore_links(link, &mut |why| {
+        is_made = false;
+        complain(why);
+    });
+    if is_made {
+        // They begin with the end of the first line, so that their lines keep their numbers.
+        net::restore_links(addresses, complain);
     }
 }
 
