@@ -251,8 +251,9 @@ impl Started<'_> {
             folder.write_plan(session.machine(), stdio.files)?;
         }
         let settings = self.settings.clone().with_qemu(session.pid());
-        folder.write_started(settings.clone())?;
+        // Before it is listed, so that who finds it running finds it listening.
         Live::serve(self.places, session.machine(), &settings.name, flags);
+        folder.write_started(settings.clone())?;
         if folder.is_wished_to_stop() {
             // Whoever stopped it while it was started again found nobody to ask.
             session.ender().end(OnUnhealthy::Stop);

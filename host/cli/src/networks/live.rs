@@ -32,6 +32,7 @@ use super::{
 use crate::agent::probe;
 use crate::failure::Failure;
 use crate::flags::{OnNetwork, RunFlags};
+use crate::line;
 use crate::state::{Folder, Settings};
 
 /// How long the machine may take to make or remove a link.
@@ -108,8 +109,12 @@ impl Live {
         let settings = settings.ok_or_else(|| Failure::NoSuchMachine {
             name: self.name.clone(),
         })?;
-        // Whether it would start so.
-        connected(&settings, on)?;
+        match connected(&settings, on) {
+            // Its line may have been changed while nobody listened here.
+            Ok(_) | Err(Failure::OnThatNetwork { .. }) => {}
+            // It would not start so.
+            Err(failure) => return Err(failure),
+        }
         self.check(on)?;
         let mut place = self.join(on)?;
         let made = self.plug(&mut place).and_then(|()| {
@@ -229,7 +234,8 @@ impl Live {
             .position(|place| place.network.name == network);
         let (machine, network) = (self.name.clone(), network.to_string());
         let at = match at {
-            None => return Err(Failure::NotOnThatNetwork { machine, network }),
+            // Its line may have it all the same.
+            None => return line::change(&machine, |settings| disconnected(settings, &network)),
             Some(0) => return Err(Failure::FirstNetwork { machine, network }),
             Some(at) => at,
         };

@@ -98,7 +98,9 @@ pub fn restore(file: &[u8], complain: &mut dyn FnMut(&str)) {
 
 /// Deletes a VNIC, with its interface and what that had of addresses and routes. One that is not there is no failure.
 ///
-/// Errors: `Link(Busy)` while a program has its frames; `NotA` for another kind of link.
+/// A program that has its frames is told that the link is gone.
+///
+/// Errors: `NotA` for another kind of link.
 pub fn remove_vnic(name: &str) -> core::result::Result<(), Refusal> {
     let request = Request::Delete {
         link: name.into(),
