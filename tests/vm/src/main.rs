@@ -26,6 +26,7 @@
 mod area_edges;
 mod areas;
 mod attached;
+mod backlogs;
 mod balloon;
 mod beside;
 mod bochs;
@@ -361,6 +362,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::Several, socket_programs::TESTS_OF_LINK),
         workers::TESTS,
         threads::TESTS,
+        backlogs::TESTS,
         handed::TESTS,
         execs::TESTS,
         passed::TESTS,

@@ -26,6 +26,7 @@ impl<L: Link> Host<L> {
     /// Copies it and leaves it (MSG_PEEK).
     pub fn peek_datagram(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<Heard> {
         self.check_link()?;
+        self.note_watched(open);
         let seen = self.parts().0.peek_from(open.id());
         Ok(deliver(seen?, to))
     }
@@ -56,6 +57,8 @@ impl<L: Link> Host<L> {
         own: SendOptions,
     ) -> Result<()> {
         self.check_link()?;
+        // Answers may come from anybody.
+        self.note_watched(open);
         let len = from.left();
         let (stack, world) = self.parts();
         let sent = stack.send_to(world, open.id(), own, len, &mut |space| from.take(space));

@@ -332,7 +332,7 @@ impl<L: Link> Host<L> {
 
     /// Closes a socket that has no number, once no other process may claim it.
     pub(crate) fn end_unless_held(&mut self, open: &Open) {
-        if open.numbers.load(Relaxed) == 0 && open.holds.load(Relaxed) == 0 {
+        if self.may_be_ended(open) {
             self.end(open);
             self.after_sending();
         }

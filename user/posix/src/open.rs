@@ -97,6 +97,11 @@ impl Open {
         self.transport
     }
 
+    /// Whether it is a listener.
+    pub fn listens(&self) -> bool {
+        self.transport == Transport::Tcp && self.serves.load(Relaxed)
+    }
+
     /// A call has waited for what comes; whether one had before.
     pub fn waits_again(&self) -> bool {
         self.has_waited.swap(true, Relaxed)

@@ -4,8 +4,13 @@
 //! master. Peers whose connections lie in its backlog would wait for ever. So from the fork on the parent's queue takes
 //! no new flows, until the parent itself watches or accepts from such a socket, unless it has accepted since the last
 //! fork, as one that forks for each connection; and no queue does whose
-//! program has closed the last of them. A program that never forked tells nothing.
+//! program has closed the last of them. A child takes none either before it looks for them: it may be nginx' new master, which
+//! asks for names only. A program that never forked tells nothing.
+//!
+//! Who lies in such a backlog already is for the child that is the first to look (`checkpoint`, `backlog`). The parent's listener
+//! is kept for that as long as a child may ask, whatever the parent closes, but not if the parent takes new peers again.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use crate::host::{Host, Link};
@@ -39,15 +44,16 @@ impl<L: Link> Host<L> {
         }
     }
 
-    /// This is a child, on a queue of its own.
+    /// This is a child, on a queue of its own that gets no new flows, and its listeners are there.
     pub fn share_as_child(&mut self) {
-        self.sharing = Sharing::Taking;
+        if self.sharing == Sharing::Alone {
+            self.sharing = Sharing::Withdrawn;
+        }
     }
 
-    /// It serves peers that nobody knows, now that its listeners are there.
-    pub fn begin_to_take(&mut self) {
-        self.share_as_child();
-        self.link.take_new_flows(true);
+    /// Whether new flows go to others only.
+    pub fn is_withdrawn(&self) -> bool {
+        self.sharing == Sharing::Withdrawn
     }
 
     /// Another queue of the program's own link is to get new flows for a while.
@@ -69,9 +75,24 @@ impl<L: Link> Host<L> {
     #[inline]
     pub fn note_watched(&mut self, open: &Open) {
         if self.sharing == Sharing::Withdrawn && open.serves.load(Relaxed) {
-            self.sharing = Sharing::Taking;
-            self.link.take_new_flows(true);
+            self.begin_to_take();
         }
+    }
+
+    #[cold]
+    fn begin_to_take(&mut self) {
+        self.sharing = Sharing::Taking;
+        let kept = |open: &&Arc<Open>| self.may_be_ended(open);
+        let kept: Vec<_> = self.opens().filter(kept).cloned().collect();
+        kept.iter().for_each(|listener| self.end(listener));
+        self.link.take_new_flows(true);
+    }
+
+    /// Whether a socket that no number names is nobody else's: no process may claim it, or it would get new peers for nobody.
+    pub(crate) fn may_be_ended(&self, open: &Open) -> bool {
+        let is_held = open.holds.load(Relaxed) != 0;
+        let would_take = open.serves.load(Relaxed) && !self.is_withdrawn();
+        open.numbers.load(Relaxed) == 0 && (!is_held || would_take)
     }
 
     /// This socket is no more.

@@ -5,9 +5,10 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::rc::Rc;
 
+use base::Instant;
 use posix::{
-    Direction, Endpoint, Errno, Events, Host, InheritedSockets, Left, Link, Transport, Trigger,
-    UnconnectedSocket, Watch,
+    Direction, Endpoint, Errno, Events, Gather, Host, InheritedSockets, Left, Link, Scatter,
+    SendOptions, Transport, Trigger, UnconnectedSocket, Watch,
 };
 use rt::Exchange;
 use rt::simulated::{SimulatedKernel, SimulatedRing};
@@ -193,10 +194,78 @@ fn who_closes_the_last_socket_that_serves_gets_no_new_peers() {
     for socket in parent.unconnected() {
         child.inherit(&socket).unwrap();
     }
+    let open = child.socket(LISTENER).unwrap();
+    child.local(&open).unwrap();
+    assert_eq!(told.take(), [], "it has not looked for peers");
+    child.note_watched(&open);
+    assert_eq!(told.take(), [true]);
     child.close(DATAGRAMS);
     assert_eq!(told.take(), []);
     child.close(LISTENER);
     assert_eq!(told.take(), [false]);
+}
+
+#[test]
+fn who_peeks_at_datagrams_or_sends_one_gets_new_ones() {
+    let looks: [fn(&mut Host<Told>); 2] = [
+        |host| {
+            let open = host.socket(DATAGRAMS).unwrap();
+            let mut none = Scatter::new(&mut []);
+            assert_eq!(host.peek_datagram(&open, &mut none), Err(Errno::AGAIN));
+        },
+        |host| {
+            let open = host.socket(DATAGRAMS).unwrap();
+            let to = SendOptions {
+                to: Some(Endpoint::v4(Ipv4Addr::new(10, 0, 0, 2), DNS)),
+                ..SendOptions::default()
+            };
+            host.put_datagram(&open, &mut Gather::new(&[]), to).unwrap();
+        },
+    ];
+    for look in looks {
+        let (mut parent, told) = host();
+        serve(&mut parent, DATAGRAMS, Transport::Udp, DNS);
+        parent.share_with_child();
+        assert_eq!(told.take(), [false]);
+        look(&mut parent);
+        assert_eq!(told.take(), [true]);
+    }
+}
+
+#[test]
+fn a_parent_that_does_not_serve_does_not_after_an_exchange_either() {
+    let (mut older, _) = host();
+    serve(&mut older, LISTENER, Transport::Tcp, HTTP);
+    older.share_with_child();
+    let bytes = older.checkpoint().unwrap();
+    let (mut newer, told) = host();
+    newer.restore(&bytes, Instant::from_nanos(1)).unwrap();
+    assert_eq!(told.take(), [false]);
+    let open = newer.socket(LISTENER).unwrap();
+    assert_eq!(newer.may_accept(&open), Err(Errno::AGAIN));
+    assert_eq!(told.take(), [true]);
+}
+
+#[test]
+fn a_closed_listener_that_a_child_may_ask_is_there_until_its_process_serves_again() {
+    for is_serving in [false, true] {
+        let (mut parent, _) = host();
+        serve(&mut parent, LISTENER, Transport::Tcp, HTTP);
+        serve(&mut parent, DATAGRAMS, Transport::Udp, DNS);
+        parent.share_with_child();
+        let listener = parent.socket(LISTENER).unwrap();
+        parent.hold(&listener);
+        parent.close(LISTENER);
+        assert!(parent.is_here(&listener));
+        if is_serving {
+            let datagrams = parent.socket(DATAGRAMS).unwrap();
+            parent.note_watched(&datagrams);
+        } else {
+            parent.let_go_of(&listener);
+        }
+        assert!(!parent.is_here(&listener), "{is_serving}");
+        parent.let_go_of(&listener);
+    }
 }
 
 #[test]

@@ -232,3 +232,75 @@ fn bytes_that_are_no_connection_make_none() {
     );
     assert!(child.host.socket(CHILDS + 2).is_err());
 }
+
+/// Those who wait at the server's listener go to a fresh host, which has the same.
+fn backlog_moves(wire: &mut Wire) -> (usize, Side) {
+    let now = now(wire);
+    let parent = wire.server();
+    let listener = parent.socket(LISTENER).unwrap();
+    let socket = parent.unconnected().remove(0);
+    let bytes = parent.copy(&listener).unwrap();
+    let mut child = Side::new(1);
+    child.host.inherit(&socket).unwrap();
+    let own = child.host.socket(LISTENER).unwrap();
+    let count = child.host.attach_waiting(&bytes, &own, now).unwrap();
+    assert_eq!(parent.take_waiting_connections(&listener).len(), count);
+    child.host.flush();
+    (count, std::mem::replace(&mut wire.sides[0], child))
+}
+
+#[test]
+fn who_waits_at_a_listener_of_a_parent_that_does_not_serve_is_served_by_a_child() {
+    let mut wire = Wire::new();
+    wire.listen();
+    for client in [CLIENT, CLIENT + 1] {
+        wire.client()
+            .add_socket(client, Transport::Tcp, true)
+            .unwrap();
+        let open = wire.client().socket(client).unwrap();
+        wire.client().connect(&open, address(1), PORT).unwrap_err();
+        wire.until(|wire| wire.client().finish_connecting(&open))
+            .unwrap();
+        assert_eq!(send(wire.client(), client, b"unread"), Ok(6));
+    }
+    wire.steps(10);
+    assert!(wire.server().crowded_listeners().is_empty(), "it serves");
+    wire.server().share_with_child();
+    let crowded = wire.server().crowded_listeners();
+    assert_eq!(crowded.len(), 1);
+    assert_eq!(crowded[0].1, [LISTENER]);
+    let (count, mut parent) = backlog_moves(&mut wire);
+    assert_eq!(count, 2);
+    assert!(parent.host.crowded_listeners().is_empty());
+    let listener = wire.server().socket(LISTENER).unwrap();
+    assert!(listener.ready().contains(Events::READABLE));
+    for (client, served) in [(CLIENT, SERVED), (CLIENT + 1, SERVED + 10)] {
+        wire.server().accept(&listener, served, true).unwrap();
+        assert_eq!(receive(wire.server(), served, 10).unwrap(), b"unread");
+        assert_eq!(send(wire.server(), served, b"answer"), Ok(6));
+        wire.steps(10);
+        assert_eq!(receive(wire.client(), client, 10).unwrap(), b"answer");
+    }
+    assert_eq!(wire.server().may_accept(&listener), Err(Errno::AGAIN));
+}
+
+#[test]
+fn what_is_no_listener_of_this_address_has_nobody_waiting() {
+    let mut wire = Wire::connected();
+    let (at, listener) = (now(&wire), wire.server().socket(LISTENER).unwrap());
+    let connection = wire.server().socket(SERVED).unwrap();
+    let connection = wire.server().copy(&connection).unwrap();
+    let bytes = wire.server().copy(&listener).unwrap();
+    for bad in [&connection[..], &bytes[1..], &bytes[..bytes.len() - 1], b""] {
+        let made = wire.server().attach_waiting(bad, &listener, at);
+        assert_eq!(made, Err(Errno::INVALID));
+    }
+    let mut other = Side::new(2);
+    other
+        .host
+        .add_socket(LISTENER, Transport::Tcp, true)
+        .unwrap();
+    let open = other.host.socket(LISTENER).unwrap();
+    let made = other.host.attach_waiting(&bytes, &open, at);
+    assert_eq!(made, Err(Errno::INVALID));
+}

@@ -23,17 +23,7 @@ pub fn claim<L: Link>(
     numbers: &[u32],
     now: Instant,
 ) -> Result<Option<(Channel, Arc<Open>)>> {
-    let [ours, theirs] = Channel::pair().map_err(|_| Errno::TOO_MANY)?;
-    let message = Message {
-        kind: Kind::Claim,
-        place,
-        value: queue.into(),
-    };
-    let asked = channel.say(message, Some(theirs.number()));
-    asked.map_err(|_| Errno::CONNECTION_RESET)?;
-    drop(theirs);
-    ours.set_patience(ASKING_SECS);
-    let bytes = offered(&ours)?;
+    let (ours, bytes) = ask(queue, (channel, place))?;
     let made = host.attach(&bytes, numbers, now);
     let open = match made {
         Ok(open) => open,
@@ -59,6 +49,35 @@ pub fn claim<L: Link>(
             Err(Errno::CONNECTION_RESET)
         }
     }
+}
+
+/// Gets those who wait at a listener into our host, whose frames come by this queue, to wait at our own one.
+///
+/// Errors: those of [`claim`].
+pub fn claim_backlog<L: Link>(
+    (host, queue): (&mut Host<L>, u16),
+    from: (&Channel, u32),
+    listener: &Open,
+    now: Instant,
+) -> Result<usize> {
+    let (_, bytes) = ask(queue, from)?;
+    host.attach_waiting(&bytes, listener, now)
+}
+
+/// What is to be made here, and where the rest is said.
+fn ask(queue: u16, (channel, place): (&Channel, u32)) -> Result<(Channel, Vec<u8>)> {
+    let [ours, theirs] = Channel::pair().map_err(|_| Errno::TOO_MANY)?;
+    let message = Message {
+        kind: Kind::Claim,
+        place,
+        value: queue.into(),
+    };
+    let asked = channel.say(message, Some(theirs.number()));
+    asked.map_err(|_| Errno::CONNECTION_RESET)?;
+    drop(theirs);
+    ours.set_patience(ASKING_SECS);
+    let bytes = offered(&ours)?;
+    Ok((ours, bytes))
 }
 
 fn offered(ours: &Channel) -> Result<Vec<u8>> {

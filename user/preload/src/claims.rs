@@ -11,6 +11,8 @@
 //! | `Taken`, or `Refuse` | |
 //! | | `Yours`: it is gone here; whether numbers of it are left here, which may claim it back |
 //!
+//! Those who wait at a listener are claimed alike, all at once, and are gone here with the `Offer`.
+//!
 //! If the pair is closed before `Yours`, the connection stays where it was. After it, whoever had it and still has numbers
 //! of it claims it by the same pair. `Release` says that the last number was closed, which needs no answer.
 //! `Return` goes the other way: who has it is about to end, and whoever has numbers of it is to claim it back.

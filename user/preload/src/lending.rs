@@ -32,6 +32,7 @@ use std::sync::Arc;
 
 use posix::{Errno, Open};
 
+use crate::backlog;
 use crate::claims::{Channel, Kind, Message, as_file};
 use crate::keeper;
 use crate::state::{self, Held, Lent};
@@ -90,7 +91,11 @@ fn serve(mut lent: Lent) {
                     refuse(&answer, Errno::NOT_CONNECTED);
                     continue;
                 };
-                let kept = give(&open, message.value as u16, answer);
+                let queue = message.value as u16;
+                let kept = match open.listens() {
+                    true => give_backlog(open, queue, &answer),
+                    false => give(&open, queue, answer),
+                };
                 if let Some(place) = lent.opens.get_mut(message.place as usize) {
                     *place = kept;
                 }
@@ -105,6 +110,15 @@ fn serve(mut lent: Lent) {
     }
     let_go(lent.opens.into_iter().flatten());
     state::lock().forget_lending(lent.channel);
+}
+
+/// Gives those who wait at a listener, once. Nobody is refused by that: who is not given waits here.
+fn give_backlog(open: Arc<Open>, queue: u16, answer: &Channel) -> Option<Arc<Open>> {
+    if let Err(error) = backlog::give(&open, queue, answer) {
+        refuse(answer, error);
+    }
+    let_go([open]);
+    None
 }
 
 fn let_go(opens: impl IntoIterator<Item = Arc<Open>>) {

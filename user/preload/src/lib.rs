@@ -29,7 +29,7 @@
 //! | `seen` | shows sockets and counters to the machine's tools |
 //! | `logged` | files that are on a log, not in the file system |
 //! | `fork`, `exit` | what a child has of it, and what a program's end does |
-//! | `lending`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
+//! | `lending`, `backlog`, `claiming`, `claims` | connections that go to another process, who gets them, what the two say |
 //! | `exec`, `execl`, `spawn`, `inherited_fds`, `loading`, `inherited`, `without_library` | functions that start another program, and what goes on there |
 //! | `control`, `exchange`, `successor` | who asks for a newer library, what the older one does, and the newer one |
 //!
@@ -55,6 +55,7 @@
 
 mod ancillary;
 mod answer;
+mod backlog;
 mod blocking;
 mod claiming;
 mod claims;

@@ -5,6 +5,7 @@
 //!
 //! Lock order: the first's state, then the further ones' by their places.
 
+mod backlog;
 mod children;
 mod left;
 mod moving;
@@ -25,6 +26,7 @@ use sietch_io::{Doorbell, Queue, QueueConfig, Station};
 use crate::numbers::{self, Whose};
 use crate::patience::{Bells, close_own, make_bell};
 use crate::{config, keeper, seen};
+use backlog::Backlog;
 use children::Forking;
 pub use children::{LEND, Lent, Loan, RETURN, claim_back, claim_while_we_may, release};
 
@@ -42,6 +44,9 @@ impl Link for Port {
     fn take_new_flows(&mut self, is_taker: bool) {
         // If the link is gone, the next wait finds that.
         self.0.take_new_flows(is_taker).ok();
+        if is_taker {
+            backlog::claim_soon();
+        }
     }
 }
 
@@ -113,6 +118,8 @@ pub struct State {
     unconnected: Vec<UnconnectedSocket>,
     /// Connections that other processes have.
     loans: Vec<Loan>,
+    /// Backlogs of the parent's.
+    backlogs: Vec<Backlog>,
     /// Channels on which threads of ours wait for claims.
     lending: Vec<c_int>,
     /// Connections that stand still, because somebody is about to have them.
@@ -133,6 +140,7 @@ impl State {
             is_childs: false,
             unconnected: Vec::new(),
             loans: Vec::new(),
+            backlogs: Vec::new(),
             lending: Vec::new(),
             moving: Vec::new(),
             forking: None,

@@ -87,7 +87,7 @@ fn give(number: c_int, peer: &TcpSnapshot) -> Result<()> {
 }
 
 /// Nobody new comes; who has our answer may still send the last word.
-fn finish_handshakes(host: &mut Host<Port>) {
+pub fn finish_handshakes(host: &mut Host<Port>) {
     let mut waited = Duration::ZERO;
     while host.half_open() != 0 && waited < HANDSHAKES_MAX {
         thread::sleep(LOOK);

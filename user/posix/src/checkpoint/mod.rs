@@ -28,6 +28,7 @@
 //! Connections that are being made by peers ([`Host::half_open`]: wait for them); those that the program is
 //! making are asked for again. Datagrams that wait to be read are lost.
 
+mod backlog;
 mod moving;
 mod portable;
 mod records;

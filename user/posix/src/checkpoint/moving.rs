@@ -54,8 +54,8 @@ impl<L: Link> Host<L> {
     }
 
     /// Whether it is still this host's.
-    pub fn is_here(&self, open: &Arc<Open>) -> bool {
-        self.opens().any(|known| Arc::ptr_eq(known, open))
+    pub fn is_here(&self, open: &Open) -> bool {
+        self.opens().any(|known| std::ptr::eq(&**known, open))
     }
 
     /// Both ends of a connection that is open, ours first; `None` of one that is over, whose peer sends nothing more.

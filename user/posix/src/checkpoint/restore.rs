@@ -37,7 +37,8 @@ impl<L: Link> Host<L> {
             self.restore_set(record, &opens, &mut restored)?;
         }
         if checkpoint.is_shared {
-            self.share_as_child();
+            // Who waits without a set says so again.
+            self.share_with_child();
         }
         Ok(restored)
     }

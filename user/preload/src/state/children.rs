@@ -11,6 +11,7 @@ use std::time::{Duration, Instant as Time};
 
 use posix::{Errno, Host, Numbered, Open, Result, UnconnectedSocket};
 
+use super::backlog::Backlog;
 use super::{Held, Hosting, Port, State, lock, now, open};
 use crate::claims::{Channel, Kind, Message};
 use crate::inherited::is_handed_over;
@@ -96,13 +97,30 @@ pub(super) fn set_all(numbers: &[u32], whose: Whose) {
 }
 
 impl State {
-    /// A child is about to be forked: what it may claim of us.
+    /// A child is about to be forked: who gets new peers, and what it may claim of us.
     pub fn prepare_for_child(&mut self) {
+        self.share_with_child();
+        self.prepare_to_lend();
+    }
+
+    /// Who comes from now on comes to who accepts. What has come until now is looked at, so that it is known who waits.
+    pub(super) fn share_with_child(&mut self) {
+        if let Some(host) = self.host() {
+            host.share_with_child();
+            if host.is_withdrawn() && host.is_up() {
+                host.look_at_all(now());
+            }
+        }
+    }
+
+    /// What somebody may claim of us.
+    pub(super) fn prepare_to_lend(&mut self) {
         let can_lend = config::get().is_some_and(|config| !config.is_card());
         let Some(host) = self.host().filter(|host| can_lend && host.is_up()) else {
             return;
         };
-        let connections = host.movable();
+        let mut connections = host.movable();
+        connections.extend(host.crowded_listeners());
         if connections.is_empty() {
             return;
         }
@@ -125,9 +143,6 @@ impl State {
             let opens = opens.into_iter().map(Some).collect();
             let channel = forking.ours;
             self.lend(Lent { channel, opens });
-        }
-        if let Some(host) = self.host() {
-            host.share_with_child();
         }
         // A thread that waits in accept or poll looks again, so that new peers still come to it.
         self.bells.ring();
@@ -167,6 +182,7 @@ impl State {
             close_own(channel);
         }
         if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
+            self.backlogs.iter_mut().for_each(|it| it.close(&host));
             if config::get().is_some_and(|config| !config.is_card()) {
                 self.unconnected.extend(host.unconnected());
             }
@@ -194,6 +210,8 @@ impl State {
             loan.is_shared = true;
             loan.channel.note_again();
         }
+        self.backlogs.retain(Backlog::has_numbers);
+        self.backlogs.iter().for_each(Backlog::note_again);
         if let Some(forking) = self.forking.take() {
             let channel = Arc::new(forking.childs);
             channel.note_again();
@@ -201,7 +219,19 @@ impl State {
             let loans = (0..)
                 .zip(numbered)
                 .map(|(place, numbers)| Loan::new(channel.clone(), place, numbers));
-            self.loans.extend(loans);
+            self.add_loans(loans);
+        }
+    }
+
+    /// Something of another process's is ours if we use it; of a listener that we open ourselves, who waits there.
+    pub(super) fn add_loans(&mut self, loans: impl Iterator<Item = Loan>) {
+        for loan in loans {
+            let mut numbers = self.unconnected.iter().flat_map(|it| &it.numbers);
+            let is_listeners = numbers.any(|it| loan.numbers.contains(it));
+            match is_listeners {
+                true => self.backlogs.push(Backlog::new(loan)),
+                false => self.loans.push(loan),
+            }
         }
     }
 
@@ -229,6 +259,7 @@ impl State {
             socket.numbers.retain(|other| other.cast_signed() != number);
         }
         self.unconnected.retain(|socket| !socket.numbers.is_empty());
+        self.renounce_backlog(number);
         if self.is_moving(number) {
             if let Some(host) = self.host() {
                 host.close(number.cast_unsigned());
@@ -354,6 +385,7 @@ impl State {
         let mut opened: Vec<UnconnectedSocket> = Vec::new();
         let Some(host) = self.own_host(Duration::ZERO) else {
             self.loans.clear();
+            self.backlogs.clear();
             return numbers::disinherit();
         };
         let mut left = Vec::new();
@@ -370,8 +402,9 @@ impl State {
             numbers.for_each(|number| numbers::set(number.cast_signed(), whose));
             opened.push(socket);
         }
-        host.begin_to_take();
+        host.share_as_child();
         self.unconnected = left;
+        self.open_backlogs();
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use posix::{Errno, InheritedSockets, Left, NUMBERS_MAX, Result};
 
+use super::backlog::Backlog;
 use super::children::{Forking, Loan, QUEUE_PATIENCE, claim, set_all};
 use super::{Hosting, State, descriptor, now};
 use crate::claims::Channel;
@@ -36,6 +37,10 @@ impl State {
             let what = (loan.channel.number().cast_unsigned(), loan.place);
             inherited.loans.extend(left(&loan.numbers, what, is_left));
         }
+        for (loan, numbers) in self.numbered_backlogs() {
+            let what = (loan.channel.number().cast_unsigned(), loan.place);
+            inherited.loans.extend(left(&numbers, what, is_left));
+        }
         inherited
     }
 
@@ -61,7 +66,10 @@ impl State {
     /// Lends what a program that is about to be started inherits; what it is to be told, and its end of the
     /// channel, which stays open until it has been started. `None` if it inherits nothing.
     pub fn lend_to_program(&mut self, is_left: &impl Fn(&[u32]) -> bool) -> Option<Lending> {
-        self.prepare_for_child();
+        if !self.inherited(is_left).unconnected.is_empty() {
+            self.share_with_child();
+        }
+        self.prepare_to_lend();
         if let Some(forking) = &mut self.forking {
             forking.connections.retain(|(_, numbers)| is_left(numbers));
         }
@@ -116,6 +124,7 @@ impl State {
 
     fn adopt_loans(&mut self, inherited: &InheritedSockets, numbers_of: &impl Fn(u64) -> Vec<u32>) {
         let mut channels: HashMap<u32, Arc<Channel>> = HashMap::new();
+        let mut loans = Vec::new();
         for left in &inherited.loans {
             let ((channel, place), numbers) = (left.what, numbers_of(left.inode));
             let channel = channels
@@ -126,9 +135,10 @@ impl State {
                 let mut loan = Loan::new(channel.clone(), place, numbers);
                 // Whoever started us may have started others.
                 loan.is_shared = true;
-                self.loans.push(loan);
+                loans.push(loan);
             }
         }
+        self.add_loans(loans.into_iter());
     }
 
     /// Their frames come here when they are made; until then to the queue of who has left them, which ends then.
@@ -199,8 +209,9 @@ impl State {
     pub fn share_number(&mut self, old: c_int, new: c_int) {
         let unconnected = self.unconnected.iter_mut().map(|it| &mut it.numbers);
         let loans = self.loans.iter_mut().map(|it| &mut it.numbers);
-        let mut all = unconnected.chain(loans);
-        if let Some(numbers) = all.find(|numbers| numbers.contains(&old.cast_unsigned())) {
+        let backlogs = self.backlogs.iter_mut().map(Backlog::numbers);
+        let all = unconnected.chain(loans).chain(backlogs);
+        for numbers in all.filter(|numbers| numbers.contains(&old.cast_unsigned())) {
             numbers.push(new.cast_unsigned());
             numbers::set(new, Whose::Inherited);
         }
