@@ -3,7 +3,7 @@
 //     qemu-system-x86_64 -plugin stages.so,totals=SOCKET[,counts=on]
 //
 // A server waits, reads a request, works on it, writes a log, has it made durable, and answers. Each of these but the third is
-// begun by a system call, on any system, so the instruction that calls the kernel is where one stage ends and the next
+// begun by a system call, on any system, unless a program looks for its transfers' ends itself, so the instruction that calls the kernel is where one stage ends and the next
 // begins. All that the machine does until then is the stage's, interrupts among it. Whoever connects to SOCKET gets lines:
 //
 //     time STAGE NANOSECONDS TIMES      by the host's clock; how often it was entered

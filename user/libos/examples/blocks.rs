@@ -1,6 +1,6 @@
 //! Reads or writes 4 KiB at a time on an NVMe function of the program's own: `blocks FUNCTION read|write|forced DEPTH COUNT`.
 //!
-//! It prints what it did, how many completions it had to wait for, and how many came in a second. `forced` writes what a loss of
+//! It prints what it did, how many completions it had to wait for, and how many came in a second (pairs, with `check`). `forced` writes what a loss of
 //! power leaves. With `check` in the place of an operation it writes everything, reads it back and compares; `idle` reads and waits for
 //! each completion.
 

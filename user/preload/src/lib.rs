@@ -44,6 +44,8 @@
 //!   to as much memory as the call may read or write. (The kernel would say EFAULT; here it is a fault.)
 //! - **Ours:** descriptors of the library's own stay open until it has been exchanged, and then until no thread of its is
 //!   in a call on them.
+//! - **Thread:** FS leads to the thread's control block, whose first word is its own address (psABI of x86-64,
+//!   "Thread-Local Storage").
 //!
 //! Lock order: that of a ring (`uring`), that of `shards`, the states' by their places, then that of `logged`, then that of `seen`; nothing else is taken under it but the standard library's own. No function of the
 //! program's is called under it.

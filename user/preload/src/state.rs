@@ -167,7 +167,7 @@ static KEEPER_ASKS: [AtomicBool; PLACES] = [const { AtomicBool::new(false) }; PL
 #[inline]
 pub fn current_thread() -> usize {
     let block: usize;
-    // SAFETY: a register of the thread's leads to its control block, whose first word is read.
+    // SAFETY: **Thread**.
     unsafe {
         asm!("mov {}, fs:0", out(reg) block, options(nostack, pure, readonly, preserves_flags));
     }
