@@ -28,38 +28,47 @@ logs=$work/logs
 
 # ---- the network, in a namespace of our own, and who serves there
 
-# Servers have the sixteen addresses from this one on.
-tap=tap0
+# Servers have the sixteen addresses from this one on, and each a tap interface of its own: one with several machines would give
+# a frame to any of them. They have the host's address, and lead to one server.
 host=10.0.2.2
 servers=10.0.2.16
 export ADDRESS=${ADDRESS:-$servers}
 make_network() {
-    ip link set lo up && ip tuntap add mode tap $tap multi_queue &&
-        ip address add $host/24 dev $tap && ip link set $tap up
+    local -i last
+    ip link set lo up || return
+    for ((last = 16; last < 32; last++)); do
+        ip tuntap add mode tap "tap$last" multi_queue && ip address add $host/32 dev "tap$last" &&
+            ip link set "tap$last" up && ip route add "${servers%.*}.$last" dev "tap$last" || return
+    done
 }
 # They are this Linux' own, or machines'.
 move_addresses() {
-    if [ "$NETWORK" = linux ]; then ip route add local $servers/28 dev lo; else ip route delete local $servers/28 dev lo; fi
+    local -i last
+    local change=delete
+    [ "$NETWORK" = linux ] && change=add
+    for ((last = 16; last < 32; last++)); do
+        ip route $change local "${servers%.*}.$last" dev lo
+    done
 }
 
 # Becomes the server at $ADDRESS by $NETWORK: `serve PROGRAM...`.
 serve() {
-    local by=()
+    local by=() tap=tap${ADDRESS##*.}
     case $NETWORK in
         linux) exec "$@" ;;
         vnic) by=(--bypass=vnic) ;;
         card) by=(--bypass) ;;
     esac
     # The machine before may have had another card.
-    ip neighbour flush dev $tap
+    ip neighbour flush dev "$tap"
     exec "$SIETCH" run --name "suite-$$" -m 2G --cpus "$CPUS" --net tap=$tap --ip "$ADDRESS/24,$host" \
         --mac-address "52:54:00:00:00:${ADDRESS##*.}" ${by[@]+"${by[@]}"} "$@" </dev/null
 }
-# A tap interface without a carrier is nobody's.
+# A tap interface with a carrier is a machine's.
 wait_until_gone() {
     local -i i
     for ((i = 0; i < 100; i++)); do
-        [ "$NETWORK" = linux ] || ip link show $tap | grep -q NO-CARRIER && return
+        [ "$NETWORK" = linux ] || ! ip link show | grep -q "tap.*LOWER_UP" && return
         sleep 0.1
     done
     echo "a machine did not end"
