@@ -243,14 +243,15 @@ fn backlog_moves(wire: &mut Wire) -> (usize, Side) {
     let mut child = Side::new(1);
     child.host.inherit(&socket).unwrap();
     let own = child.host.socket(LISTENER).unwrap();
-    let count = child.host.attach_waiting(&bytes, &own, now).unwrap();
-    assert_eq!(parent.take_waiting_connections(&listener).len(), count);
+    let (count, all) = child.host.attach_waiting(&bytes, &own, now).unwrap();
+    assert_eq!(count, all);
+    parent.forget_waiting(&listener, count);
     child.host.flush();
     (count, std::mem::replace(&mut wire.sides[0], child))
 }
 
-#[test]
-fn who_waits_at_a_listener_of_a_parent_that_does_not_serve_is_served_by_a_child() {
+/// Two clients wait at the server's listener, with bytes that nobody has read.
+fn with_two_waiting() -> Wire {
     let mut wire = Wire::new();
     wire.listen();
     for client in [CLIENT, CLIENT + 1] {
@@ -264,6 +265,12 @@ fn who_waits_at_a_listener_of_a_parent_that_does_not_serve_is_served_by_a_child(
         assert_eq!(send(wire.client(), client, b"unread"), Ok(6));
     }
     wire.steps(10);
+    wire
+}
+
+#[test]
+fn who_waits_at_a_listener_of_a_parent_that_does_not_serve_is_served_by_a_child() {
+    let mut wire = with_two_waiting();
     assert!(wire.server().crowded_listeners().is_empty(), "it serves");
     wire.server().share_with_child();
     let crowded = wire.server().crowded_listeners();
@@ -282,6 +289,20 @@ fn who_waits_at_a_listener_of_a_parent_that_does_not_serve_is_served_by_a_child(
         assert_eq!(receive(wire.client(), client, 10).unwrap(), b"answer");
     }
     assert_eq!(wire.server().may_accept(&listener), Err(Errno::AGAIN));
+}
+
+#[test]
+fn who_is_not_taken_by_a_child_waits_on() {
+    let mut wire = with_two_waiting();
+    let listener = wire.server().socket(LISTENER).unwrap();
+    wire.server().forget_waiting(&listener, 1);
+    wire.server().accept(&listener, SERVED, true).unwrap();
+    let again = wire.server().may_accept(&listener);
+    assert_eq!(again, Err(Errno::AGAIN));
+    assert_eq!(receive(wire.server(), SERVED, 10).unwrap(), b"unread");
+    assert_eq!(send(wire.server(), SERVED, b"answer"), Ok(6));
+    wire.steps(10);
+    assert_eq!(receive(wire.client(), CLIENT + 1, 10).unwrap(), b"answer");
 }
 
 #[test]

@@ -51,7 +51,8 @@ pub fn claim<L: Link>(
     }
 }
 
-/// Gets those who wait at a listener into our host, whose frames come by this queue, to wait at our own one.
+/// Gets those who wait at a listener into our host, whose frames come by this queue, to wait at our own one; whether that
+/// are all, and not only as many as there is memory for.
 ///
 /// Errors: those of [`claim`].
 pub fn claim_backlog<L: Link>(
@@ -59,9 +60,13 @@ pub fn claim_backlog<L: Link>(
     from: (&Channel, u32),
     listener: &Open,
     now: Instant,
-) -> Result<usize> {
-    let (_, bytes) = ask(queue, from)?;
-    host.attach_waiting(&bytes, listener, now)
+) -> Result<bool> {
+    let (ours, bytes) = ask(queue, from)?;
+    let (made, all) = host.attach_waiting(&bytes, listener, now)?;
+    // Who does not hear it hears that we are gone.
+    ours.say(Message::plain(Kind::Taken, made as u32), None)
+        .ok();
+    Ok(made == all)
 }
 
 /// What is to be made here, and where the rest is said.

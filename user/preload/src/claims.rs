@@ -11,7 +11,7 @@
 //! | `Taken`, or `Refuse` | |
 //! | | `Yours`: it is gone here; whether numbers of it are left here, which may claim it back |
 //!
-//! Those who wait at a listener are claimed alike, all at once, and are gone here with the `Offer`.
+//! Those who wait at a listener are claimed alike, all at once. `Taken` says how many of them, and is the last word.
 //!
 //! If the pair is closed before `Yours`, the connection stays where it was. After it, whoever had it and still has numbers
 //! of it claims it by the same pair. `Release` says that the last number was closed, which needs no answer.

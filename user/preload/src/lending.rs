@@ -38,7 +38,7 @@ use crate::keeper;
 use crate::state::{self, Held, Lent};
 
 /// How long a child may take to make a connection that it has claimed.
-const TAKING_SECS: i64 = 10;
+pub const TAKING_SECS: i64 = 10;
 
 /// Runs when the library is loaded, before sockets are taken over that were left to the program (`inherited_fds`).
 #[used]
@@ -112,13 +112,19 @@ fn serve(mut lent: Lent) {
     state::lock().forget_lending(lent.channel);
 }
 
-/// Gives those who wait at a listener, once. Nobody is refused by that: who is not given waits here.
+/// Gives those who wait at a listener. Who is not given waits here, and may be claimed later.
 fn give_backlog(open: Arc<Open>, queue: u16, answer: &Channel) -> Option<Arc<Open>> {
-    if let Err(error) = backlog::give(&open, queue, answer) {
+    let given = backlog::give(&open, queue, answer);
+    if let Err(error) = given {
         refuse(answer, error);
     }
-    let_go([open]);
-    None
+    match given {
+        Ok(true) | Err(Errno::NOT_CONNECTED) => {
+            let_go([open]);
+            None
+        }
+        _ => Some(open),
+    }
 }
 
 fn let_go(opens: impl IntoIterator<Item = Arc<Open>>) {

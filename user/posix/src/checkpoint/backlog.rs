@@ -27,10 +27,16 @@ impl<L: Link> Host<L> {
         listeners.filter(|(open, _)| is_crowded(open)).collect()
     }
 
-    /// Has those wait at a listener who are in what [`copy`](Self::copy) says of another host's; how many.
+    /// Has those wait at a listener who are in what [`copy`](Self::copy) says of another host's, the first of them as far as there is
+    /// memory; how many, and of how many.
     ///
-    /// Errors: `INVALID` for what is none, or is of another address or none of a listener, and those of the calls that make connections.
-    pub fn attach_waiting(&mut self, bytes: &[u8], open: &Open, now: Instant) -> Result<usize> {
+    /// Errors: `INVALID` for what is none, or is of another address or none of a listener.
+    pub fn attach_waiting(
+        &mut self,
+        bytes: &[u8],
+        open: &Open,
+        now: Instant,
+    ) -> Result<(usize, usize)> {
         let mut checkpoint = Checkpoint::decode(bytes).ok_or(Errno::INVALID)?;
         let is_ours = checkpoint.host == Endpoint::v4(self.address.host(), 0);
         let record = checkpoint.sockets.pop().filter(|_| is_ours);
@@ -39,14 +45,21 @@ impl<L: Link> Host<L> {
         };
         self.set_now(now);
         let (stack, world) = self.parts();
-        let mut made = Ok(());
-        for connection in &waiting {
-            let waits = stack.import_waiting(world, open.id(), connection);
-            made = made.and(waits);
-        }
+        let mut all = waiting.iter();
+        let failed = all.position(|it| stack.import_waiting(world, open.id(), it).is_err());
         self.refresh(open);
         self.note_changes();
-        made?;
-        Ok(waiting.len())
+        Ok((failed.unwrap_or(waiting.len()), waiting.len()))
+    }
+
+    /// The first of those who wait at a listener are another host's. Nothing is said to their peers.
+    pub fn forget_waiting(&mut self, open: &Open, count: usize) {
+        let all = self.take_waiting_connections(open);
+        let (stack, world) = self.parts();
+        for connection in all.iter().skip(count) {
+            // There was memory for it just now.
+            stack.import_waiting(world, open.id(), connection).ok();
+        }
+        self.refresh(open);
     }
 }

@@ -6,13 +6,18 @@
 use std::ffi::c_int;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
+use std::time::Duration;
 
-use posix::{Host, Open};
+use posix::{Errno, Host, Open};
 
 use super::children::Loan;
 use super::{Hosting, Port, State, lock, now};
 use crate::claiming;
 use crate::keeper;
+
+/// When those are claimed for whom there was no memory.
+const AGAIN: Duration = Duration::from_millis(100);
 
 /// Some can be claimed.
 static CAN_CLAIM: AtomicBool = AtomicBool::new(false);
@@ -20,7 +25,11 @@ static CAN_CLAIM: AtomicBool = AtomicBool::new(false);
 /// The queue takes new flows.
 pub(super) fn claim_soon() {
     if CAN_CLAIM.swap(false, Relaxed) {
-        keeper::spawn("sietch-backlog", || lock().claim_backlogs());
+        keeper::spawn("sietch-backlog", || {
+            while !lock().claim_backlogs() {
+                thread::sleep(AGAIN);
+            }
+        });
     }
 }
 
@@ -59,6 +68,19 @@ impl Backlog {
     /// Whether the listener has any, or may have.
     pub(super) fn has_numbers(&self) -> bool {
         self.listener.is_some() || !self.loan.numbers.is_empty()
+    }
+
+    /// Claims it; true if there is nothing more to claim.
+    fn is_claimed(&self, (host, queue): (&mut Host<Port>, u16)) -> bool {
+        let Some(listener) = &self.listener else {
+            return false;
+        };
+        let from = (&*self.loan.channel, self.loan.place);
+        !host.is_here(listener)
+            || match claiming::claim_backlog((host, queue), from, listener, now()) {
+                Ok(are_all) => are_all,
+                Err(error) => matches!(error, Errno::NOT_CONNECTED | Errno::CONNECTION_RESET),
+            }
     }
 
     /// See [`Channel::note_again`](crate::claims::Channel::note_again).
@@ -104,24 +126,18 @@ impl State {
         }
     }
 
-    fn claim_backlogs(&mut self) {
-        let all = std::mem::take(&mut self.backlogs);
-        let (open, left) = all.into_iter().partition(|it| it.listener.is_some());
-        self.backlogs = left;
-        let open: Vec<Backlog> = open;
-        let queue = self.queue();
-        if let (Some(host), Some(queue)) = (self.host(), queue) {
-            for Backlog { loan, listener } in &open {
-                if let Some(listener) = listener.as_ref().filter(|it| host.is_here(it)) {
-                    let from = (&*loan.channel, loan.place);
-                    // Who is not ours waits there, or is refused.
-                    claiming::claim_backlog((host, queue), from, listener, now()).ok();
-                }
-            }
-            // Frames of theirs may have come first.
-            host.turn(now());
-            host.flush();
-        }
+    /// Whether nothing is left that can be claimed later, when there is memory for it.
+    fn claim_backlogs(&mut self) -> bool {
+        let (mut all, queue) = (std::mem::take(&mut self.backlogs), self.queue());
+        let (Some(host), Some(queue)) = (self.host().filter(|host| host.is_up()), queue) else {
+            return true;
+        };
+        all.retain(|it| !it.is_claimed((host, queue)));
+        // Frames of theirs may have come first.
+        host.turn(now());
+        host.flush();
+        self.backlogs = all;
         self.tell_news();
+        self.backlogs.iter().all(|it| it.listener.is_none())
     }
 }
