@@ -297,57 +297,10 @@ fn now() -> Instant {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-
-    use hal::Stall;
+    use std::sync::atomic::Ordering::Relaxed;
 
     use super::*;
-
-    /// A port to which no frame comes, and which counts how often it is looked at and how often frames leave.
-    #[derive(Clone, Default)]
-    struct Quiet {
-        looks: Arc<AtomicUsize>,
-        kicks: Arc<AtomicUsize>,
-    }
-
-    impl FramePort for Quiet {
-        fn mac(&self) -> [u8; 6] {
-            [2; 6]
-        }
-        fn mtu(&self) -> u16 {
-            1500
-        }
-        fn capabilities(&self) -> Capabilities {
-            Capabilities::default()
-        }
-        fn transmit(&mut self, _: TxFrame) -> Result<(), TxFrame> {
-            Ok(())
-        }
-        fn kick(&mut self) {
-            self.kicks.fetch_add(1, Relaxed);
-        }
-        fn receive(&mut self, _: usize, _: &mut dyn FnMut(RxFrame)) -> usize {
-            0
-        }
-        fn unsent(&mut self) -> usize {
-            0
-        }
-        fn reclaim(&mut self) {}
-        fn has_received(&mut self) -> bool {
-            self.looks.fetch_add(1, Relaxed);
-            false
-        }
-        fn arm(&mut self) -> bool {
-            false
-        }
-        fn disarm(&mut self) {}
-        fn counters(&mut self) -> PortCounters {
-            PortCounters::default()
-        }
-        fn watch(&mut self, _: Instant) -> Option<Stall> {
-            None
-        }
-    }
+    use crate::quiet_port::Quiet;
 
     /// One where an exit takes ten microseconds, and to let frames go took so long.
     fn card(quiet: Quiet, kick_micros: u64) -> Card {

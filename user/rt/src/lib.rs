@@ -50,6 +50,8 @@ mod loans;
 mod look;
 mod mapping;
 mod port_mirror;
+#[cfg(test)]
+mod quiet_port;
 mod ring;
 pub mod simulated;
 mod socket;

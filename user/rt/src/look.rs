@@ -47,67 +47,26 @@ pub(crate) fn look_until(port: &mut dyn FramePort, end: Instant) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use hal::{Capabilities, PortCounters, Stall};
-    use mbuf::{RxFrame, TxFrame};
-
     use super::*;
     use crate::monotonic_nanos;
-
-    /// A card to which a frame has come when it is looked at for the last time.
-    struct Looked {
-        looks_left: u32,
-    }
-
-    impl FramePort for Looked {
-        fn mac(&self) -> [u8; 6] {
-            [2; 6]
-        }
-        fn mtu(&self) -> u16 {
-            1500
-        }
-        fn capabilities(&self) -> Capabilities {
-            Capabilities::default()
-        }
-        fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
-            Err(frame)
-        }
-        fn kick(&mut self) {}
-        fn receive(&mut self, _: usize, _: &mut dyn FnMut(RxFrame)) -> usize {
-            0
-        }
-        fn unsent(&mut self) -> usize {
-            0
-        }
-        fn reclaim(&mut self) {}
-        fn has_received(&mut self) -> bool {
-            self.looks_left -= 1;
-            self.looks_left == 0
-        }
-        fn arm(&mut self) -> bool {
-            false
-        }
-        fn disarm(&mut self) {}
-        fn counters(&mut self) -> PortCounters {
-            PortCounters::default()
-        }
-        fn watch(&mut self, _: Instant) -> Option<Stall> {
-            None
-        }
-    }
+    use crate::quiet_port::Quiet;
 
     #[test]
     fn a_look_ends_with_frames_with_its_time_and_when_another_thread_wants_the_lock() {
         let now = || Instant::from_nanos(monotonic_nanos());
         let never = Instant::from_nanos(u64::MAX);
-        let mut card = Looked { looks_left: 1000 };
+        let mut card = Quiet {
+            finding_look: 1000,
+            ..Quiet::default()
+        };
+        let looks = card.looks.clone();
         assert!(look_until(&mut card, never));
-        assert_eq!(card.looks_left, 0);
-        card.looks_left = 1000;
+        assert_eq!(looks.swap(0, Relaxed), 1000);
         assert!(!look_until(&mut card, now()));
-        assert_eq!(card.looks_left, 999);
+        assert_eq!(looks.load(Relaxed), 1);
         let wanting = Wanting::begin();
         assert!(!look_until(&mut card, never));
-        assert_eq!(card.looks_left, 998);
+        assert_eq!(looks.load(Relaxed), 2);
         drop(wanting);
         assert!(look_until(&mut card, never));
     }
