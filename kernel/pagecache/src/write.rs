@@ -111,7 +111,7 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
             return Ok(0);
         }
         if count != 0 {
-            mark(of, index, is_new.then_some(page), promised);
+            mark(of, index, &page, is_new, promised);
             of.grow(at + count as u64);
         }
         Ok(count)
@@ -158,11 +158,11 @@ fn target(of: &dyn Backing, index: u64, within: usize, len: usize) -> Result<(Pa
     }
 }
 
-/// A page has bytes that are not below.
-fn mark(of: &dyn Backing, index: u64, new: Option<Page>, is_promised: bool) {
+/// A page has bytes that are not below. The caller holds it until then: else it could be given up before (**Held is kept**).
+fn mark(of: &dyn Backing, index: u64, page: &Page, is_new: bool, is_promised: bool) {
     let mut pages = of.cache().pages.lock();
-    if let Some(page) = new {
-        let before = pages.insert(index, page);
+    if is_new {
+        let before = pages.insert(index, page.clone());
         memory::count_pages(i64::from(before.is_none()));
     }
     let (mut is_counted, mut is_dirtied) = (false, false);

@@ -23,6 +23,10 @@ pub const TESTS: &[Test] = &[
         |setup| on_ext4(setup, "1024", "256M", MODELS),
     ),
     (
+        "a file agrees with a model while clean pages are given up all the time",
+        |setup| on_ext4(setup, "1024", "256M", GIVEN_UP),
+    ),
+    (
         "a file of the host agrees with a model, whichever way it is reached",
         of_the_host,
     ),
@@ -50,6 +54,12 @@ cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model
 umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }
 mount -t ext4 /dev/vda /tmp/m
 cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model; umount /tmp/m";
+
+/// Sixty files one after the other, while all is given up that is not written to.
+const GIVEN_UP: &str = "
+drop() { while test ! -e /tmp/over; do echo 1 > /proc/sys/vm/drop_caches; done; }
+drop & drop & for seed in $(seq 60); do /program /tmp/m/file $seed 40 direct; done
+touch /tmp/over; wait; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
 /// Two files of 100 MB each that repeat one, where 128 MB are all there is.
 const LARGE: &str = "
