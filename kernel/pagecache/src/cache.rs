@@ -58,7 +58,8 @@ pub trait Backing: Send + Sync {
     /// Has pages brought down that room was promised to, of other files too.
     fn settle_promises(&self) {}
 
-    /// Bytes were written up to `end`: the file has so many at least. Never blocks.
+    /// Bytes were written up to `end`: the file has so many at least. Never blocks, nor asks for
+    /// pages.
     fn grow(&self, _end: u64) {}
 
     /// Its bytes have changed and are not below yet: somebody has to see to it. Never blocks.

@@ -24,6 +24,8 @@
 //!   away.
 //! - **Promised is kept**: a dirty page has its room below, or was promised it; a promise ends when
 //!   the page is brought down, or lost.
+//! - **Dirty is inside**: the size covers a page before it is marked dirty, since what is beyond
+//!   the size is not brought down.
 //! - **Held is kept**: a page that anybody but the index owns is not given up, so who holds one
 //!   may change it and mark it afterwards.
 //!

@@ -10,6 +10,8 @@
 //! wholly before the other. A page of the program's that is not there is brought in
 //! without the lock.
 
+use core::ops::Range;
+
 use base::PAGE_BYTES;
 use mm::Page;
 use mm::io::{Source, partial};
@@ -111,8 +113,7 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
             return Ok(0);
         }
         if count != 0 {
-            mark(of, index, &page, is_new, promised);
-            of.grow(at + count as u64);
+            mark(of, at..at + count as u64, &page, is_new, promised);
         }
         Ok(count)
     });
@@ -158,9 +159,13 @@ fn target(of: &dyn Backing, index: u64, within: usize, len: usize) -> Result<(Pa
     }
 }
 
-/// A page has bytes that are not below. The caller holds it until then: else it could be given up before (**Held is kept**).
-fn mark(of: &dyn Backing, index: u64, page: &Page, is_new: bool, is_promised: bool) {
+/// A page has `bytes` of the file that are not below. The caller holds it until then: else it could
+/// be given up before (**Held is kept**).
+fn mark(of: &dyn Backing, bytes: Range<u64>, page: &Page, is_new: bool, is_promised: bool) {
+    let index = bytes.start / PAGE;
     let mut pages = of.cache().pages.lock();
+    // Who finds the page dirty finds the size, too: beyond it nothing is brought down.
+    of.grow(bytes.end);
     if is_new {
         let before = pages.insert(index, page.clone());
         memory::count_pages(i64::from(before.is_none()));

@@ -27,6 +27,10 @@ pub const TESTS: &[Test] = &[
         |setup| on_ext4(setup, "1024", "256M", GIVEN_UP),
     ),
     (
+        "a file that grows is whole while it is brought down and given up all the time",
+        |setup| on_ext4(setup, "4096", "256M", GROWING),
+    ),
+    (
         "a file of the host agrees with a model, whichever way it is reached",
         of_the_host,
     ),
@@ -59,6 +63,14 @@ cmp /tmp/m/one /tmp/one.model; cmp /tmp/m/two /tmp/two.model; umount /tmp/m";
 const GIVEN_UP: &str = "
 drop() { while test ! -e /tmp/over; do echo 1 > /proc/sys/vm/drop_caches; done; }
 drop & drop & for seed in $(seq 60); do /program /tmp/m/file $seed 40 direct; done
+touch /tmp/over; wait; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
+
+/// Page by page, so that somebody is about to bring each of them down as it is written.
+const GROWING: &str = "
+down() { while test ! -e /tmp/over; do sync; echo 1 > /proc/sys/vm/drop_caches; done; }
+head -c 24M /dev/urandom > /tmp/model; down & down & for copy in $(seq 8); do
+  dd if=/tmp/model of=/tmp/m/file bs=4096 status=none; cmp /tmp/model /tmp/m/file; rm /tmp/m/file
+done
 touch /tmp/over; wait; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
 /// Two files of 100 MB each that repeat one, where 128 MB are all there is.
