@@ -134,7 +134,7 @@ impl Place<'_> {
             Row::Sequential => return self.sequential(shell),
             Row::Redis(way, clients) => return self.redis(shell, way, clients),
             Row::Postgres => postgres::start(shell)?,
-            Row::Sqlite(mode) => mode.prepare(shell, &[self.transactions()])?,
+            Row::Sqlite(mode) => mode.start(shell, self.transactions())?,
             Row::Device | Row::Append | Row::Threads(_) => {}
         }
         let seconds = self.effort.seconds;
@@ -151,20 +151,22 @@ impl Place<'_> {
                 load::appends_said(&said)?
             }
             Row::Postgres => postgres::rate(2 * seconds)?,
-            Row::Sqlite(mode) => mode.rate(shell, self.transactions())?,
+            Row::Sqlite(_) => sqlite::rate(shell, self.transactions())?,
             Row::Sequential | Row::Redis(..) => 0.0,
         };
         let (cpu_s, elapsed_s) = (shell.cpu_s() - before_s, start.elapsed().as_secs_f64());
-        if row == Row::Postgres {
-            postgres::stop(shell)?;
+        match row {
+            Row::Postgres => postgres::stop(shell)?,
+            Row::Sqlite(_) => sqlite::stop(shell)?,
+            _ => {}
         }
         self.add_rate(&row.name(), rate, rate * elapsed_s, cpu_s);
         Ok(())
     }
 
-    /// Transactions of SQLite: so many that its start counts little.
+    /// Transactions of SQLite.
     fn transactions(&self) -> u32 {
-        4 * self.count()
+        2 * self.count()
     }
 
     /// Appends of a thread and SETs of one client.
