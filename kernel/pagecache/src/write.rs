@@ -112,8 +112,10 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
             from.rewind_from_fault(count);
             return Ok(0);
         }
-        if count != 0 {
-            mark(of, at..at + count as u64, &page, is_new, promised);
+        let bytes = at..at + count as u64;
+        if count != 0 && !mark(of, bytes, &page, is_new, promised) {
+            from.rewind(count);
+            return write_through(of, at, from);
         }
         Ok(count)
     });
@@ -127,7 +129,6 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
 fn promise(of: &dyn Backing, index: u64) -> Option<bool> {
     {
         let mut pages = of.cache().pages.lock();
-        let has_room = |slot: Slot<'_, Page>| slot.has(Mark::Settled) || slot.has(Mark::Promised);
         if pages.slot(index).is_some_and(has_room) {
             return Some(false);
         }
@@ -160,10 +161,23 @@ fn target(of: &dyn Backing, index: u64, within: usize, len: usize) -> Result<(Pa
 }
 
 /// A page has `bytes` of the file that are not below. The caller holds it until then: else it could
-/// be given up before (**Held is kept**).
-fn mark(of: &dyn Backing, bytes: Range<u64>, page: &Page, is_new: bool, is_promised: bool) {
+/// be given up before (**Held is kept**). False where there is no room for it below, and nothing is marked then.
+fn mark(
+    of: &dyn Backing,
+    bytes: Range<u64>,
+    page: &Page,
+    is_new: bool,
+    mut is_promised: bool,
+) -> bool {
     let index = bytes.start / PAGE;
     let mut pages = of.cache().pages.lock();
+    // Who brought it down meanwhile has used the promise that it had, or it was given up.
+    if !is_promised && !pages.slot(index).is_some_and(has_room) {
+        is_promised = of.promise(1);
+        if !is_promised {
+            return false;
+        }
+    }
     // Who finds the page dirty finds the size, too: beyond it nothing is brought down.
     of.grow(bytes.end);
     if is_new {
@@ -182,6 +196,12 @@ fn mark(of: &dyn Backing, bytes: Range<u64>, page: &Page, is_new: bool, is_promi
     if is_promised && !is_counted {
         of.release(1);
     }
+    true
+}
+
+/// Whether it needs no promise.
+fn has_room(slot: Slot<'_, Page>) -> bool {
+    slot.has(Mark::Settled) || slot.has(Mark::Promised)
 }
 
 /// Writes some bytes where there may be no room for them.
