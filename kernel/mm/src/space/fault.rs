@@ -275,7 +275,9 @@ impl Fault<'_> {
         let fetched = self.fetched.filter(|(wanted, _)| {
             (wanted.index, wanted.sharing) == (index, sharing) && wanted.object == backing.object
         });
-        let at_hand = match fetched {
+        // An object that loses pages is asked again: it has the one that was fetched, which is held, unless it has lost it.
+        let may_lose = backing.object.memory.shown().is_some();
+        let at_hand = match fetched.filter(|_| !may_lose) {
             Some((_, page)) => Some(page.clone()),
             None => backing.object.memory.ready_page(index, sharing),
         };

@@ -3,7 +3,8 @@
 //! Areas are copied one by one, their page tables piece by piece; meanwhile the whole space is
 //! under change (`change`), so that no thread sees one half before the fork and one after it.
 //!
-//! Pinned pages (`pin`) stay the parent's as they are; the child gets copies at once.
+//! Pinned pages (`pin`) stay the parent's as they are; the child gets copies at once. Of files that are mapped
+//! shared it gets no page-table entries.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -65,7 +66,7 @@ impl AddressSpace {
             copy.promise.grow(inherited.promised_bytes())?;
             copy.areas.insert(inherited).map_err(refused)?;
         }
-        if area.traits.wipe_on_fork {
+        if area.traits.wipe_on_fork || is_looked_for(area) {
             return Ok(());
         }
         let (table, below) = (self.table()?, child.table()?);
@@ -79,6 +80,13 @@ impl AddressSpace {
             Err(Error::OutOfMemory)
         }
     }
+}
+
+/// Whether somebody looks for all who show the area's object, to take pages or the right to store from them
+/// (`truncate`). A child is not found before it is a process, so it gets no entries, and faults.
+fn is_looked_for(area: &Area<Object>) -> bool {
+    let backing = area.backing.as_ref().filter(|_| area.traits.shared);
+    backing.is_some_and(|backing| backing.object.memory.shown().is_some())
 }
 
 /// Copies the pages in `part` of a pinned area.

@@ -29,6 +29,20 @@ impl AddressSpace {
         })
     }
 
+    /// What was stored to a page of an object is marked again: who brought the page to where it is kept may have taken the
+    /// mark before the bytes came. The caller holds the page until then.
+    fn mark_stored(&self, page: VirtAddr, reach: Reach) {
+        let is_shared = {
+            let state = self.lock();
+            let area = state.areas.find(page);
+            area.is_some_and(|area| area.traits.shared && area.backing.is_some())
+        };
+        if is_shared {
+            // It may have been unmapped, or lost by its file, meanwhile.
+            let _ = self.fault_as(page, Access::Write, reach);
+        }
+    }
+
     /// Shows `act` each page of a range: how many bytes came before it, the page, and which
     /// part of it is meant.
     fn visit(
@@ -51,6 +65,9 @@ impl AddressSpace {
             };
             let part = offset..PAGE_BYTES.min(offset + len - done);
             act(done, &page, part.clone());
+            if access == Access::Write {
+                self.mark_stored(now.page_floor(), reach);
+            }
             done += part.len();
         }
         if done == 0 && len != 0 {
