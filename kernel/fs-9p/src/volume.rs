@@ -47,6 +47,10 @@ struct Known {
 }
 
 impl Known {
+    fn find(&self, qid: Qid) -> Option<Arc<Node>> {
+        self.nodes.get(&qid.path)?.upgrade()
+    }
+
     fn note(&mut self, number: u64, node: Weak<Node>) {
         if self.nodes.len() >= self.clean_at {
             self.nodes.retain(|_, node| node.strong_count() != 0);
@@ -189,19 +193,21 @@ impl Volume {
     /// The node that `handle` names: the known one, if it is still the same file.
     fn node(self: &Arc<Self>, handle: Handle) -> Result<Arc<Node>> {
         let attributes = self.attributes(handle.fid)?;
-        let known = self.known(attributes.qid);
+        let known = self.known.lock().find(attributes.qid);
         if let Some(node) = known.filter(|node| node.is(&attributes)) {
             return Ok(node);
         }
         let node = Node::new(self, handle, &attributes)?;
         let mut known = self.known.lock();
+        // Somebody else was faster: two nodes of one file would have pages of their own.
+        let other = known.find(attributes.qid);
+        if let Some(other) = other.filter(|other| other.is(&attributes)) {
+            drop(known);
+            return Ok(other);
+        }
         known.note(attributes.qid.path, Arc::downgrade(&node));
         drop(known);
         Ok(node)
-    }
-
-    fn known(&self, qid: Qid) -> Option<Arc<Node>> {
-        self.known.lock().nodes.get(&qid.path)?.upgrade()
     }
 
     /// The known file with the lowest identity from `first` on, if it still lives.
@@ -262,9 +268,11 @@ impl FileSystem for Tree {
             let known = self.volume.known.lock();
             fallible::collected(known.nodes.values().filter_map(Weak::upgrade))?
         };
-        nodes
+        // One that fails keeps no other from the host.
+        let results = nodes
             .iter()
-            .try_for_each(|node| pagecache::write_back(&**node, 0..u64::MAX))
+            .map(|node| pagecache::write_back(&**node, 0..u64::MAX));
+        results.fold(Ok(()), Result::and)
     }
 
     fn give_up_pages(&self, wanted: usize) -> usize {
