@@ -1,5 +1,6 @@
 //! Bringing data to the medium (fsync and its kin), and advice about it.
 
+use base::Instant;
 use linux_raw_sys::general::*;
 use vfs::{FileType, mount};
 
@@ -58,6 +59,8 @@ const ADVICE_MAX: u32 = 5;
 fn sync(_call: Call<'_>) -> Outcome {
     // sync(2) has no way to tell of a failure.
     let _ = mount::sync_all();
+    // Those too that are mounted no more, and still used.
+    kernel_pagecache::flush_all(Instant::NEVER);
     Ok(0)
 }
 

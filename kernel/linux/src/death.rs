@@ -2,6 +2,7 @@
 
 use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
 
+use base::Instant;
 use linux_abi::errno::Errno;
 use linux_abi::missing;
 use linux_task::fatal;
@@ -46,6 +47,8 @@ pub fn bring_out_all() {
     if let Err(error) = vfs::mount::finish_all() {
         mach::klog!("data may be lost error={}", Errno::from(error).name());
     }
+    // File systems that are mounted no more, and still used.
+    kernel_pagecache::flush_all(Instant::NEVER);
     net::drain();
     tty::console::finish();
 }

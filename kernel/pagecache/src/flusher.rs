@@ -148,7 +148,8 @@ fn centisecs_of(count: u64) -> Duration {
     Duration::from_millis(count.min(DAY) * 10)
 }
 
-fn flush_all(before: Instant) {
+/// Brings down what is dirty since before `before` in all file systems, mounted or only used.
+pub fn flush_all(before: Instant) {
     SYSTEMS.lock().retain(|system| system.strong_count() != 0);
     let mut index = 0;
     loop {

@@ -52,7 +52,7 @@ mod write_back;
 
 pub use cache::{Backing, Cache, Keeps};
 pub use fault::{page, ready_page, ready_pages, stored};
-pub use flusher::{Flush, SETTINGS, Settings, register, run as run_flusher};
+pub use flusher::{Flush, SETTINGS, Settings, flush_all, register, run as run_flusher};
 pub use memory::{PageCounts, counts};
 pub use read::read_at;
 pub use resize::{resize, zero};

@@ -51,7 +51,7 @@ mod writers;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use mach::sync::Spin;
 use sync::{Error, Result};
@@ -87,6 +87,8 @@ pub struct SuperBlock {
     root: Arc<Dentry>,
     is_read_only: AtomicBool,
     writers: AtomicU32,
+    /// Those who have found it in the list of mounts (`table`).
+    visits: Arc<AtomicUsize>,
 }
 
 impl SuperBlock {
@@ -99,6 +101,7 @@ impl SuperBlock {
             system,
             is_read_only: AtomicBool::new(is_read_only),
             writers: AtomicU32::new(0),
+            visits: Arc::default(),
         }
     }
 

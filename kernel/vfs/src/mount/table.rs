@@ -11,7 +11,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use hashbrown::HashMap;
 use mach::mem::fallible;
 use mach::sync::ReadMostly;
-use sync::{Error, Mutex, Result};
+use sync::{Error, Mutex, Result, Wait, WaitQueue};
 
 use super::{Mount, Path, SuperBlock, namespace, propagation};
 use crate::FileSystem;
@@ -158,6 +158,7 @@ pub(super) fn remove_selected() {
     };
     while let Some(gone) = pop() {
         propagation::leave_group(&gone);
+        wait_for_visits(&gone);
     }
 }
 
@@ -189,15 +190,66 @@ pub fn for_each(mut show: impl FnMut(&Arc<Mount>)) {
     listed().for_each(|mount| show(&mount));
 }
 
-/// The file systems of all mounts, which are not kept from being unmounted.
-fn blocks() -> impl Iterator<Item = Arc<SuperBlock>> {
-    (0..).map_while(|index| Some(TABLE.read().mounts.get(index)?.block.clone()))
+/// A file system that somebody has found in the list, for a moment. Who takes its last mount away waits for the end of that, and so
+/// ends the file system itself: all of it is in its place when umount2(2) returns.
+struct Visit {
+    block: Arc<SuperBlock>,
+    // Dropped after the other.
+    _counted: Counted,
+}
+
+/// One of a file system's visits.
+struct Counted(Arc<AtomicUsize>);
+
+/// Who waits for the end of visits. One for the machine, as unmounting is rare.
+static VISITS_ENDED: WaitQueue = WaitQueue::new();
+
+impl Visit {
+    /// Of the file system of a mount in the list.
+    fn of(index: usize) -> Option<Self> {
+        let table = TABLE.read();
+        let block = table.mounts.get(index)?.block.clone();
+        block.visits.fetch_add(1, Ordering::SeqCst);
+        let counted = Counted(block.visits.clone());
+        Some(Self {
+            block,
+            _counted: counted,
+        })
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if self.0.fetch_sub(1, Ordering::SeqCst) == 1 {
+            VISITS_ENDED.wake_all();
+        }
+    }
+}
+
+/// Waits until nobody visits the file system of a mount that was taken away, unless others show it.
+fn wait_for_visits(gone: &Mount) {
+    let block = &gone.block;
+    let is_of = |mount: &Arc<Mount>| Arc::ptr_eq(&mount.block, block);
+    if TABLE.read().mounts.iter().any(is_of) {
+        return;
+    }
+    let are_over = || (block.visits.load(Ordering::SeqCst) == 0).then_some(());
+    // Without a deadline it ends with what it waits for.
+    let _ = VISITS_ENDED.wait(Wait::UNINTERRUPTIBLE, are_over);
+}
+
+/// The file systems of all mounts, which are not kept from being unmounted. From the last on, so that none is left out where one
+/// of the others is taken away meanwhile.
+fn blocks() -> impl Iterator<Item = Visit> {
+    let count = TABLE.read().mounts.len();
+    (0..count).rev().filter_map(Visit::of)
 }
 
 /// The super block of a file system that is mounted somewhere.
 pub(super) fn block_of(system: &Arc<dyn FileSystem>) -> Option<Arc<SuperBlock>> {
     let address = |system: &Arc<dyn FileSystem>| Arc::as_ptr(system).addr();
-    blocks().find(|block| address(&block.system) == address(system))
+    let found = blocks().find(|visit| address(&visit.block.system) == address(system));
+    found.map(|visit| visit.block.clone())
 }
 
 /// Pages that go at once when memory is short.
@@ -206,19 +258,22 @@ const GIVEN_UP_PAGES: usize = 4096;
 /// Memory is short: forgets names that nobody uses, and some pages.
 pub fn shrink() {
     forget_unused_names();
-    give_up_pages(GIVEN_UP_PAGES);
+    // Pages that were used lately go at the second look.
+    if give_up_pages(GIVEN_UP_PAGES) == 0 {
+        give_up_pages(GIVEN_UP_PAGES);
+    }
 }
 
 /// Forgets names that nobody uses.
 pub fn forget_unused_names() {
-    for block in blocks() {
-        block.root.forget_unused();
+    for visit in blocks() {
+        visit.block.root.forget_unused();
     }
 }
 
 /// Ends all file systems, because the machine does.
 pub fn finish_all() -> Result<()> {
-    let results = blocks().map(|block| block.system.finish());
+    let results = blocks().map(|visit| visit.block.system.finish());
     // One that fails keeps no other from its end.
     results.fold(Ok(()), Result::and)
 }
@@ -233,13 +288,8 @@ pub fn give_up_pages(wanted: usize) -> usize {
     let mut gone = 0;
     for step in 0..count {
         let index = first.wrapping_add(step) % count;
-        let block = TABLE
-            .read()
-            .mounts
-            .get(index)
-            .map(|mount| mount.block.clone());
-        if let Some(block) = block.filter(|_| gone < wanted) {
-            gone += block.system.give_up_pages(wanted - gone);
+        if let Some(visit) = Visit::of(index).filter(|_| gone < wanted) {
+            gone += visit.block.system.give_up_pages(wanted - gone);
         }
     }
     gone
@@ -247,8 +297,7 @@ pub fn give_up_pages(wanted: usize) -> usize {
 
 /// Writes back all file systems.
 pub fn sync_all() -> Result<()> {
-    let failed = blocks()
-        .map(|block| block.system.sync())
-        .find(Result::is_err);
-    failed.unwrap_or(Ok(()))
+    let results = blocks().map(|visit| visit.block.system.sync());
+    // One that fails keeps no other from it.
+    results.fold(Ok(()), Result::and)
 }
