@@ -9,7 +9,7 @@ use base::PAGE_BYTES;
 use kernel_pagecache::{self as pagecache, Backing, Cache, Keeps};
 use mach::mem::fallible;
 use mm::io::{Sink, Source};
-use mm::{FaultError, MemoryObject, Page, Sharing};
+use mm::{FaultError, MemoryObject, Page, Sharing, Synced};
 use ninep::Request;
 use sync::{Error, Result};
 
@@ -206,7 +206,11 @@ impl MemoryObject for Node {
         pagecache::stored(self, index)
     }
 
-    fn sync(&self, bytes: Range<u64>) -> Result<()> {
-        pagecache::write_back(self, bytes)
+    fn sync(&self, bytes: Range<u64>, how: Synced) -> Result<()> {
+        pagecache::write_back(self, bytes)?;
+        match how {
+            Synced::Written => Ok(()),
+            Synced::Durable => self.wait_until_durable(true),
+        }
     }
 }

@@ -217,6 +217,14 @@ impl Node {
         self.kind as u32 | mode & MODE_BITS
     }
 
+    /// What has come to the host stays, whatever happens.
+    pub(super) fn wait_until_durable(&self, data_only: bool) -> Result<()> {
+        let fid = self.opened()?.fid();
+        self.volume
+            .call(&Request::Fsync { fid, data_only })
+            .map(drop)
+    }
+
     fn names(&self, offset: u64) -> Result<Vec<Name>> {
         let fid = self.opened()?.fid();
         let count = self.volume.io_bytes() as u32;
@@ -383,10 +391,7 @@ impl Inode for Node {
 
     fn sync(&self, data_only: bool) -> Result<()> {
         pagecache::write_back(self, 0..u64::MAX)?;
-        let fid = self.opened()?.fid();
-        self.volume
-            .call(&Request::Fsync { fid, data_only })
-            .map(drop)
+        self.wait_until_durable(data_only)
     }
 
     fn locks(&self) -> Option<&FileLocks> {

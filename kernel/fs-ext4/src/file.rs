@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use ext4::{FLAG_APPEND, FLAG_IMMUTABLE};
 use kernel_pagecache as pagecache;
 use mm::io::{Sink, Source};
-use mm::{FaultError, MemoryObject, Page, Sharing};
+use mm::{FaultError, MemoryObject, Page, Sharing, Synced};
 use sync::{Error, Result};
 use vfs::file::{File, OpenFile, StatusFlags};
 use vfs::{FileType, Inode, Metadata};
@@ -137,7 +137,11 @@ impl MemoryObject for Node {
         pagecache::stored(self, index)
     }
 
-    fn sync(&self, bytes: Range<u64>) -> Result<()> {
-        pagecache::write_back(self, bytes)
+    fn sync(&self, bytes: Range<u64>, how: Synced) -> Result<()> {
+        pagecache::write_back(self, bytes)?;
+        match how {
+            Synced::Written => Ok(()),
+            Synced::Durable => self.wait_until_durable(ext4::Sync::Data),
+        }
     }
 }

@@ -151,6 +151,12 @@ impl Node {
         Ok(metadata)
     }
 
+    /// What was brought down stays, whatever happens.
+    pub(super) fn wait_until_durable(&self, what: ext4::Sync) -> Result<()> {
+        self.shared
+            .sync(|volume| Ok(volume.sync_point(self.number, what)))
+    }
+
     /// `inode` as a node of this volume.
     fn own<'a>(&self, inode: &'a InodeRef) -> Result<&'a Self> {
         let node: Option<&Self> = inode.as_any().downcast_ref();
@@ -339,12 +345,10 @@ impl Inode for Node {
 
     fn sync(&self, data_only: bool) -> Result<()> {
         self.bring_down()?;
-        let what = match data_only {
+        self.wait_until_durable(match data_only {
             true => ext4::Sync::Data,
             false => ext4::Sync::All,
-        };
-        self.shared
-            .sync(|volume| Ok(volume.sync_point(self.number, what)))
+        })
     }
 
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {

@@ -1,6 +1,7 @@
 //! madvise, msync, mincore, mlock and its kin.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use linux_raw_sys::general::{
     __NR_madvise, __NR_mincore, __NR_mlock, __NR_mlock2, __NR_mlockall, __NR_msync, __NR_munlock,
@@ -13,8 +14,9 @@ use linux_raw_sys::general::{
 };
 use mm::io::UserRange;
 use mm::user;
-use mm::{Advice, Locking, Touch};
+use mm::{Advice, Locking, Object, Synced, Touch};
 use sched::resched_point;
+use vfs::file::OpenFile;
 
 use crate::memory::space;
 use linux_abi::call::{Arg, Call, Entry, Outcome};
@@ -111,8 +113,22 @@ fn msync(call: Call<'_>) -> Outcome {
     if flags & MS_INVALIDATE != 0 && space(&call).has_locked(start, bytes) {
         return Err(Errno::EBUSY);
     }
-    space(&call).sync(start, bytes)?;
+    let how = match flags & MS_SYNC != 0 {
+        true => Synced::Durable,
+        false => Synced::Written,
+    };
+    space(&call).sync(start, bytes, |object, bytes| bring(object, bytes, how))?;
     Ok(0)
+}
+
+/// Also says what the open file has not told yet: bytes that could not be brought out, in whosever name that was tried.
+fn bring(object: &Object, bytes: Range<u64>, how: Synced) -> sync::Result<()> {
+    let brought = object.memory.sync(bytes, how);
+    let open = object.file.as_ref().and_then(OpenFile::of_mapping);
+    match open.filter(|_| how == Synced::Durable) {
+        Some(open) => brought.and(open.tell_failures()),
+        None => brought,
+    }
 }
 
 fn mincore(call: Call<'_>) -> Outcome {

@@ -106,15 +106,20 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Brings shared pages of a range that were stored to, to their files. Blocks.
-    pub fn sync(&self, start: VirtAddr, bytes: u64) -> Result<()> {
+    /// Has `bring` bring shared pages of a range that were stored to, to their files: bytes of an object. Blocks.
+    pub fn sync(
+        &self,
+        start: VirtAddr,
+        bytes: u64,
+        bring: impl Fn(&Object, Range<u64>) -> Result<()>,
+    ) -> Result<()> {
         if bytes == 0 && start.page_offset() == 0 {
             return Ok(());
         }
         let range = page_range(start, bytes).ok_or(Error::Invalid)?;
         let (covered, shared) = self.begin_sync(&range)?;
         for (object, bytes) in shared {
-            object.memory.sync(bytes)?;
+            bring(&object, bytes)?;
         }
         if covered {
             Ok(())

@@ -49,7 +49,7 @@ pub use large::LargePolicy;
 pub use layout::Layout;
 pub use lock::Locking;
 pub use map::{Mapping, Place};
-pub use object::{FixedPages, MappedFile, MemoryObject, Object, Page, Sharing};
+pub use object::{FixedPages, MappedFile, MemoryObject, Object, Page, Sharing, Synced};
 pub use populate::Touch;
 pub use remap::{Remap, Target};
 pub use report::{AreaReport, AreaUsage, Label};

@@ -21,6 +21,15 @@ pub enum Sharing {
     Private,
 }
 
+/// How far pages are brought.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Synced {
+    /// To where they are kept, which a loss of power may undo.
+    Written,
+    /// For good (`MS_SYNC`).
+    Durable,
+}
+
 /// Bytes in pages: a file, shared anonymous memory.
 pub trait MemoryObject: Send + Sync {
     /// The page with the bytes from `index` * 4096 on; may block while it is read in.
@@ -56,7 +65,7 @@ pub trait MemoryObject: Send + Sync {
     }
 
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
-    fn sync(&self, _bytes: Range<u64>) -> sync::Result<()> {
+    fn sync(&self, _bytes: Range<u64>, _how: Synced) -> sync::Result<()> {
         Ok(())
     }
 

@@ -163,10 +163,17 @@ impl OpenFile {
         match inode.kind() {
             FileType::Regular | FileType::Directory => {
                 let synced = inode.sync(data_only);
-                let is_told = self.file.tell_failures(&mut self.failures_heard.lock());
-                synced.and(if is_told { Err(Error::Io) } else { Ok(()) })
+                synced.and(self.tell_failures())
             }
             _ => self.file.bring_out(),
+        }
+    }
+
+    /// Errors: `Io` if bytes could not be brought out since this open file last told, in whosever name that was tried.
+    pub fn tell_failures(&self) -> Result<()> {
+        match self.file.tell_failures(&mut self.failures_heard.lock()) {
+            true => Err(Error::Io),
+            false => Ok(()),
         }
     }
 
