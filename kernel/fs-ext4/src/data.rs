@@ -77,12 +77,15 @@ impl Node {
         }
         pagecache::resize(self, size, || {
             let (number, shared) = (self.number, &self.shared);
-            shared.with(|volume| volume.truncate(number, size, now()))?;
+            shared.with(|volume| {
+                volume.truncate(number, size, now())?;
+                *self.modified.lock() = None;
+                Ok(())
+            })?;
             if size == 0 && self.bytes() != 0 {
                 self.is_emptied.store(true, Ordering::Release);
             }
             self.set_bytes(size);
-            *self.modified.lock() = None;
             Ok(())
         })
     }
@@ -94,23 +97,27 @@ impl Node {
         if self.cache.is_dirty() {
             self.is_listed.store(true, Ordering::Release);
         }
-        let modified = *self.modified.lock();
-        if let Some(time) = modified {
-            let change = Change {
-                modified: Some(time),
-                ..Change::default()
-            };
-            self.shared
-                .beside(|volume| volume.change(self.number, &change, time))?;
-            self.forget_modified(time);
+        if self.modified.lock().is_some() {
+            self.shared.beside(|volume| {
+                let modified = *self.modified.lock();
+                if let Some(time) = modified {
+                    let change = Change {
+                        modified,
+                        ..Change::default()
+                    };
+                    volume.change(self.number, &change, time)?;
+                }
+                self.forget_modified(modified);
+                Ok(())
+            })?;
         }
         brought
     }
 
     /// The disk knows when it was changed, unless it was changed again.
-    fn forget_modified(&self, known: Time) {
+    fn forget_modified(&self, known: Option<Time>) {
         let mut modified = self.modified.lock();
-        if *modified == Some(known) {
+        if *modified == known {
             *modified = None;
         }
     }
@@ -121,10 +128,11 @@ impl Node {
         let each = self.shared.block_bytes;
         let block_at = |at: u64| u32::try_from(at / each).map_err(|_| Error::FileTooLarge);
         let blocks = block_at(bytes.start)?..block_at(bytes.end)?;
-        let (number, modified) = (self.number, *self.modified.lock());
+        let number = self.number;
+        // Asked for with the volume's lock held, so that no time that a program has set since is undone.
         let grown = |end: u64| Grown {
             size: size.min(end),
-            modified,
+            modified: *self.modified.lock(),
         };
         let parts = parts(pages, start, bytes.clone())?;
         let store = &self.shared.store;
@@ -147,18 +155,19 @@ impl Node {
                     DeviceError
                 })
             })?;
+            self.forget_modified(grown.modified);
             Ok(Run { len, ..run })
         });
         let run = placed.map_err(|error| failed.unwrap_or(error))?;
         let len = u64::from(run.len) * each;
         if let Mapping::Written(block) | Mapping::Unwritten(block) = run.place {
             write(block, run.len)?;
-            let grown = grown(bytes.start + len);
-            self.shared
-                .beside(|volume| volume.settle(number, &run, grown))?;
-        }
-        if let Some(time) = modified {
-            self.forget_modified(time);
+            self.shared.beside(|volume| {
+                let grown = grown(bytes.start + len);
+                volume.settle(number, &run, grown)?;
+                self.forget_modified(grown.modified);
+                Ok(())
+            })?;
         }
         Ok(len)
     }

@@ -40,7 +40,8 @@ pub(super) struct Node {
     pub(super) is_emptied: AtomicBool,
     /// Its flags that say how it may be written.
     pub(super) flags: u32,
-    /// When its bytes changed, as long as the disk does not know.
+    /// When its bytes changed, as long as the disk does not know. The disk is told, and an older time replaced by what a
+    /// program sets, with the volume's lock held.
     pub(super) modified: Spin<Option<Time>>,
     /// The volume has it among those to be brought down.
     pub(super) is_listed: AtomicBool,
@@ -111,10 +112,9 @@ impl Node {
         self.is_unlinked.load(Ordering::Acquire)
     }
 
-    /// It has lost its last name: nobody has to bring down what will not survive it.
+    /// It has lost its last name. The volume's lock is held.
     pub(super) fn set_unlinked(&self) {
         self.is_unlinked.store(true, Ordering::Release);
-        self.shared.unlist(self.number);
     }
 
     pub(super) fn inode(&self) -> Result<ext4::Inode> {
@@ -122,7 +122,10 @@ impl Node {
     }
 
     pub(super) fn read_metadata(&self) -> Result<Metadata> {
-        let found = self.inode()?;
+        let (found, known) = self.shared.beside(|volume| {
+            let found = volume.inode(self.number)?;
+            Ok((found, *self.modified.lock()))
+        })?;
         let mode = u32::from(found.mode & MODE_BITS);
         self.is_ordinary
             .store(mode & SET_IDS == 0, Ordering::Relaxed);
@@ -140,7 +143,7 @@ impl Node {
         metadata.modified = timestamp(found.modified);
         metadata.changed = timestamp(found.changed);
         metadata.created = timestamp(found.created);
-        if let Some(time) = *self.modified.lock() {
+        if let Some(time) = known {
             metadata.modified = timestamp(time);
             metadata.changed = metadata.changed.max(timestamp(time));
         }
@@ -183,12 +186,6 @@ impl Node {
         })?;
         Ok(names)
     }
-
-    fn note_lost(&self, lost: ext4::Unlinked) {
-        if lost.links == 0 {
-            self.shared.lost(lost.inode);
-        }
-    }
 }
 
 fn new_of<'a>(new: &New<'a>) -> Result<ext4::New<'a>> {
@@ -229,11 +226,13 @@ impl Inode for Node {
             modified: change.modified.map(time_of),
         };
         self.is_ordinary.store(false, Ordering::Relaxed);
-        if change.modified.is_some() {
-            *self.modified.lock() = None;
-        }
-        self.shared
-            .with(|volume| volume.change(self.number, &change, now()))
+        self.shared.with(|volume| {
+            volume.change(self.number, &change, now())?;
+            if change.modified.is_some() {
+                *self.modified.lock() = None;
+            }
+            Ok(())
+        })
     }
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
@@ -261,29 +260,25 @@ impl Inode for Node {
 
     fn link(&self, name: &[u8], target: &InodeRef) -> Result<()> {
         let target = self.own(target)?;
-        self.shared
-            .with(|volume| volume.link(self.number, name, target.number, now()))?;
-        target.is_unlinked.store(false, Ordering::Release);
-        if target.cache.is_dirty() {
-            target.shared.list(target);
+        let had_none = self.shared.with(|volume| {
+            volume.link(self.number, name, target.number, now())?;
+            Ok(target.is_unlinked.swap(false, Ordering::AcqRel))
+        })?;
+        // Nobody had to bring down what it had without a name.
+        if had_none {
+            self.shared.list(target);
         }
         Ok(())
     }
 
     fn unlink(&self, name: &[u8]) -> Result<()> {
-        let lost = self
-            .shared
-            .with(|volume| volume.unlink(self.number, name, now()))?;
-        self.note_lost(lost);
-        Ok(())
+        self.shared
+            .take_name(|volume| volume.unlink(self.number, name, now()).map(Some))
     }
 
     fn rmdir(&self, name: &[u8]) -> Result<()> {
-        let lost = self
-            .shared
-            .with(|volume| volume.rmdir(self.number, name, now()))?;
-        self.note_lost(lost);
-        Ok(())
+        self.shared
+            .take_name(|volume| volume.rmdir(self.number, name, now()).map(Some))
     }
 
     fn rename(&self, name: &[u8], to: &InodeRef, to_name: &[u8], exchange: bool) -> Result<()> {
@@ -295,13 +290,8 @@ impl Inode for Node {
         if !exchange {
             self.shared.bring_down_replacing(from, to)?;
         }
-        let lost = self
-            .shared
-            .with(|volume| volume.rename(from, to, how, now()))?;
-        if let Some(lost) = lost {
-            self.note_lost(lost);
-        }
-        Ok(())
+        self.shared
+            .take_name(|volume| volume.rename(from, to, how, now()))
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {

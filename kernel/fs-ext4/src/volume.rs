@@ -8,13 +8,14 @@ use core::mem::take;
 use core::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use base::Instant;
-use ext4::{Access, Device, MountError, Promises, ROOT_INODE, Step, SyncPoint, Time, Volume};
+use ext4::{
+    Access, Device, MountError, Promises, ROOT_INODE, Step, SyncPoint, Time, Unlinked, Volume,
+};
 use kernel_block::Store;
 use kernel_pagecache::{self as pagecache, Flush};
 use mach::klog;
-use mach::mem::fallible;
 use mach::sync::Spin;
-use sync::{Error, Mutex, Result};
+use sync::{Error, Mutex, Result, Wait, WaitQueue};
 use vfs::{FileSystem, InodeRef, Timestamp, Usage};
 
 use crate::commits::Commits;
@@ -61,23 +62,39 @@ pub(super) struct Tree {
     root: Arc<Node>,
 }
 
-/// The images that are mounted, of the machine's disks: one for each disk.
+/// The images that are mounted or are being brought to their end, of the machine's disks: one for each disk.
 static MOUNTED: Mutex<Vec<(u64, Weak<Tree>)>> = Mutex::new(Vec::new());
+/// How many have ended, of the machine's disks.
+static ENDS: AtomicU32 = AtomicU32::new(0);
+/// Who waits for one more of the machine's disks to be free.
+static ENDED: WaitQueue = WaitQueue::new();
 
-/// The image on the disk whose node is `source`.
+/// The image on the disk whose node is `source`. One that somebody has let go of is waited for: until all is in its place the
+/// disk is no whole.
 pub(super) fn mount(source: &[u8]) -> Result<Arc<Tree>> {
     let store = Store::find(source)?;
-    let mut mounted = MOUNTED.lock();
-    mounted.retain(|(_, tree)| tree.strong_count() != 0);
-    let same = mounted.iter().find(|(number, _)| *number == store.number());
-    if let Some(tree) = same.and_then(|(_, tree)| tree.upgrade()) {
-        return Ok(tree);
-    }
     let number = store.number();
-    let tree = open(source, store)?;
-    mounted.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
-    mounted.push((number, Arc::downgrade(&tree)));
-    Ok(tree)
+    loop {
+        let ends = ENDS.load(Ordering::SeqCst);
+        let mut mounted = MOUNTED.lock();
+        match mounted.iter().find(|(same, _)| *same == number) {
+            Some((_, tree)) => match tree.upgrade() {
+                Some(tree) => return Ok(tree),
+                None => {
+                    drop(mounted);
+                    let is_over = || (ENDS.load(Ordering::SeqCst) != ends).then_some(());
+                    // Without a deadline it ends with what it waits for.
+                    let _ = ENDED.wait(Wait::UNINTERRUPTIBLE, is_over);
+                }
+            },
+            None => {
+                mounted.try_reserve(1).map_err(|_| Error::OutOfMemory)?;
+                let tree = open(source, store)?;
+                mounted.push((number, Arc::downgrade(&tree)));
+                return Ok(tree);
+            }
+        }
+    }
 }
 
 fn open(source: &[u8], store: Store) -> Result<Arc<Tree>> {
@@ -278,12 +295,29 @@ impl Shared {
         self.known.lock().get(&number)?.upgrade()
     }
 
-    /// An inode has lost its last name: it goes with its node, or now.
-    pub(super) fn lost(&self, number: u32) {
-        match self.known(number) {
-            Some(node) => node.set_unlinked(),
-            None => self.forget(number),
+    /// Takes a name away by `act`, which says whose. An inode that has lost its last one goes with its node, or now; nobody
+    /// has to bring down what will not survive it.
+    pub(super) fn take_name(
+        &self,
+        act: impl FnOnce(&mut Volume) -> ext4::Result<Option<Unlinked>>,
+    ) -> Result<()> {
+        let lost = self.with(|volume| {
+            let lost = act(volume)?.filter(|lost| lost.links == 0);
+            // With the lock held: who gives it a name again comes wholly before or after.
+            Ok(lost.map(|lost| {
+                let node = self.known(lost.inode);
+                if let Some(node) = &node {
+                    node.set_unlinked();
+                }
+                (lost.inode, node)
+            }))
+        })?;
+        match lost {
+            Some((_, Some(node))) => self.unlist_if(&node, Node::is_unlinked),
+            Some((number, None)) => self.forget(number),
+            None => {}
         }
+        Ok(())
     }
 
     /// Nobody uses an inode without names any more.
@@ -293,26 +327,31 @@ impl Shared {
 
     /// Ends it, whoever uses it still: all is in its place, and from now on nothing is read or written.
     fn finish(&self) -> Result<()> {
-        let nodes = self.nodes()?;
         let (mut held, _turn) = self.commits.alone(|| self.volume.lock());
         let Some(mut volume) = held.take() else {
             return Ok(());
         };
         drop(held);
         self.evict_unused(&mut volume);
-        for node in nodes.iter().filter(|node| node.is_unlinked()) {
-            // It stays on the list of orphans, and the next mount tries again.
-            let _ = volume.evict(node.number, now());
+        let mut next = 0;
+        // One by one: a list of all nodes would need memory.
+        while let Some((number, node)) = self.node_from(next) {
+            if node.is_some_and(|node| node.is_unlinked()) {
+                // It stays on the list of orphans, and the next mount tries again.
+                let _ = volume.evict(number, now());
+            }
+            next = number.saturating_add(1);
         }
         volume.unmount().map_err(error_of)
     }
 
     /// Somebody has to bring a node's pages down: it stays until then.
     pub(super) fn list(&self, node: &Node) {
-        node.is_listed.store(true, Ordering::Release);
+        // Who gives it a name lists it.
         if node.is_unlinked() {
             return;
         }
+        node.is_listed.store(true, Ordering::Release);
         let now = mach::time::now().as_nanos();
         node.listed_ns.store(now, Ordering::Relaxed);
         if let Some(node) = self.known(node.number) {
@@ -320,17 +359,11 @@ impl Shared {
         }
     }
 
-    /// Nobody has to any more.
-    pub(super) fn unlist(&self, number: u32) {
-        let gone = self.listed.lock().remove(&number);
-        // The last of a node goes without a lock.
-        drop(gone);
-    }
-
-    fn unlist_if_clean(&self, node: &Node) {
+    /// Nobody has to any more, if that is so.
+    fn unlist_if(&self, node: &Node, is_done: impl Fn(&Node) -> bool) {
         let mut listed = self.listed.lock();
-        let is_clean = !node.is_listed.load(Ordering::Acquire);
-        let gone = is_clean.then(|| listed.remove(&node.number));
+        let gone = is_done(node).then(|| listed.remove(&node.number));
+        // The last of a node goes without a lock.
         drop(listed);
         drop(gone);
     }
@@ -351,7 +384,7 @@ impl Shared {
             };
             if node.listed_ns.load(Ordering::Relaxed) <= before.as_nanos() {
                 failed = failed.and(node.bring_down());
-                self.unlist_if_clean(&node);
+                self.unlist_if(&node, |node| !node.is_listed.load(Ordering::Acquire));
             }
             next = number.saturating_add(1);
         }
@@ -377,13 +410,6 @@ impl Shared {
             Some(node) => node.bring_down(),
             None => Ok(()),
         }
-    }
-
-    fn nodes(&self) -> Result<Vec<Arc<Node>>> {
-        let known = self.known.lock();
-        Ok(fallible::collected(
-            known.values().filter_map(Weak::upgrade),
-        )?)
     }
 
     fn node_from(&self, first: u32) -> Option<(u32, Option<Arc<Node>>)> {
@@ -413,6 +439,10 @@ impl Drop for Tree {
         if let Err(error) = FileSystem::finish(self) {
             klog!("ext4: not unmounted cleanly: {error:?}");
         }
+        let number = self.shared.device;
+        MOUNTED.lock().retain(|(same, _)| *same != number);
+        ENDS.fetch_add(1, Ordering::SeqCst);
+        ENDED.wake_all();
     }
 }
 
@@ -451,8 +481,9 @@ impl FileSystem for Tree {
     }
 
     fn finish(&self) -> Result<()> {
-        self.sync()?;
-        self.shared.finish()
+        // Nothing of it is left to another mount, whatever fails.
+        let synced = self.sync();
+        synced.and(self.shared.finish())
     }
 
     fn give_up_pages(&self, wanted: usize) -> usize {
