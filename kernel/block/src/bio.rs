@@ -61,7 +61,7 @@ pub(crate) struct Bio {
 }
 
 impl Bio {
-    fn new() -> Result<Box<Self>> {
+    pub(crate) fn new() -> Result<Box<Self>> {
         let outcome = fallible::arc(Outcome::new())?;
         Ok(fallible::boxed(Self {
             spans: Vec::new(),

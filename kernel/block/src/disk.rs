@@ -19,6 +19,7 @@ use crate::failure::error_of;
 use crate::nodes::{Family, Identity};
 use crate::outcome::Outcome;
 use crate::partition::Partition;
+use crate::urgent::Urgent;
 
 /// A thread looks at its request so much later than it is due.
 const GRACE: Duration = Duration::from_millis(100);
@@ -58,6 +59,8 @@ pub struct Disk {
     pub(crate) partitions: Spin<Vec<Arc<Partition>>>,
     /// Held by who writes through pages of the kernel's.
     pub(crate) buffered: Mutex<()>,
+    /// For file systems, when no memory is left.
+    pub(crate) urgent: Urgent,
     /// Flushes that failed; an open file tells of those that came since it last told.
     flush_failures: AtomicU64,
     /// A queue is broken, and its threads are to see to it.
@@ -94,6 +97,7 @@ impl Disk {
             sectors: AtomicU64::new(limits.sectors),
             partitions: Spin::new(Vec::new()),
             buffered: Mutex::new(()),
+            urgent: Urgent::new(),
             flush_failures: AtomicU64::new(0),
             is_stuck: AtomicBool::new(false),
             is_gone: AtomicBool::new(false),
@@ -225,7 +229,10 @@ impl Disk {
 
     /// Does what needs no memory.
     pub(crate) fn command(&self, operation: Operation, sectors: SectorRange) -> Result<Done> {
-        let (result, bio) = self.run(operation, sectors, self.bio()?);
+        let Ok(bio) = self.bio() else {
+            return self.urgent.run(self, operation, sectors, None);
+        };
+        let (result, bio) = self.run(operation, sectors, bio);
         self.give(bio);
         result.map_err(error_of)
     }

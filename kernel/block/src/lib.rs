@@ -48,6 +48,7 @@ mod scan;
 mod store;
 mod store_pages;
 mod transfer;
+mod urgent;
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering};

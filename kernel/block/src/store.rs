@@ -17,7 +17,8 @@ use vfs::{FileType, Walk, device_number};
 use crate::disk::Disk;
 use crate::file;
 use crate::partition::Partition;
-use crate::transfer::{Segment, move_pages};
+use crate::transfer::Segment;
+use crate::urgent::move_surely;
 
 /// Bytes of one request.
 const REQUEST_BYTES: usize = 256 << 10;
@@ -188,7 +189,7 @@ impl Store {
             let most = (into.len() - done).min(REQUEST_BYTES - skip);
             let segments = pages((skip + most).next_multiple_of(block as usize))?;
             let first = (at - skip as u64) / SECTOR_BYTES;
-            move_pages(&self.disk, Operation::Read, first, &segments)?;
+            move_surely(&self.disk, Operation::Read, first, &segments)?;
             copy_out(&segments, skip, into.get_mut(done..done + most));
             done += most;
         }
@@ -210,11 +211,20 @@ impl Store {
             later: parts,
         };
         while left != 0 {
-            let len = left.min(REQUEST_BYTES);
-            let segments = pages(len)?;
-            segments.iter().for_each(|segment| parts.fill(segment));
-            let operation = Operation::Write(durability);
-            move_pages(&self.disk, operation, at / SECTOR_BYTES, &segments)?;
+            let (disk, first) = (&self.disk, at / SECTOR_BYTES);
+            let len = match pages(left.min(REQUEST_BYTES)) {
+                Ok(segments) => {
+                    segments.iter().for_each(|segment| parts.fill(segment));
+                    move_surely(disk, Operation::Write(durability), first, &segments)?;
+                    left.min(REQUEST_BYTES)
+                }
+                Err(_) => {
+                    let len = left.min(PAGE_BYTES);
+                    let fill = |segment: &Segment| parts.fill(segment);
+                    disk.urgent.write(disk, durability, (first, len), fill)?;
+                    len
+                }
+            };
             (left, at) = (left - len, at + len as u64);
         }
         Ok(())
@@ -254,7 +264,8 @@ impl Parts<'_> {
 /// Pages for `bytes`.
 fn pages(bytes: usize) -> Result<Vec<Segment>> {
     let mut segments = Vec::new();
-    segments.make_room(bytes.div_ceil(PAGE_BYTES))?;
+    let room = segments.try_reserve_exact(bytes.div_ceil(PAGE_BYTES));
+    room.map_err(|_| Error::OutOfMemory)?;
     let mut left = bytes;
     while left != 0 {
         let part = left.min(PAGE_BYTES);

@@ -4,7 +4,8 @@ use block::{Durability, Operation, SECTOR_BYTES};
 use sync::{Error, Result};
 
 use crate::store::Store;
-use crate::transfer::{Segment, bytes_of, move_pages};
+use crate::transfer::{Segment, bytes_of};
+use crate::urgent::move_surely;
 
 /// Pages of one request.
 const REQUEST_PAGES: usize = 256;
@@ -33,7 +34,7 @@ impl Store {
             if !at.is_multiple_of(block) || !bytes.is_multiple_of(block) {
                 return Err(Error::Invalid);
             }
-            move_pages(&self.disk, operation, at / SECTOR_BYTES, part)?;
+            move_surely(&self.disk, operation, at / SECTOR_BYTES, part)?;
             at += bytes;
         }
         Ok(())

@@ -28,8 +28,27 @@ const SHORT_BLOCKS: u32 = 16;
 /// The parts of pages, of which the first holds the byte `start` of a file, that are in `bytes`.
 fn parts(pages: &[Page], start: u64, bytes: Range<u64>) -> Result<Vec<Segment>> {
     let mut parts = Vec::new();
+    parts.make_room(most_parts(&bytes))?;
+    add_parts(&mut parts, pages, start, bytes);
+    Ok(parts)
+}
+
+/// The same of pages that are brought down: from the reserve, since these can be given up afterwards.
+fn dirty_parts(pages: &[Page], start: u64, bytes: Range<u64>) -> Result<Vec<Segment>> {
+    let mut parts = Vec::new();
+    let room = parts.try_reserve_exact(most_parts(&bytes));
+    room.map_err(|_| Error::OutOfMemory)?;
+    add_parts(&mut parts, pages, start, bytes);
+    Ok(parts)
+}
+
+fn most_parts(bytes: &Range<u64>) -> usize {
+    ((bytes.end - bytes.start) / PAGE + 2) as usize
+}
+
+/// Adds them, for which there is room.
+fn add_parts(parts: &mut Vec<Segment>, pages: &[Page], start: u64, bytes: Range<u64>) {
     let mut at = bytes.start;
-    parts.make_room(((bytes.end - bytes.start) / PAGE + 2) as usize)?;
     while at < bytes.end {
         let index = ((at - start) / PAGE) as usize;
         let Some(page) = pages.get(index) else { break };
@@ -41,7 +60,6 @@ fn parts(pages: &[Page], start: u64, bytes: Range<u64>) -> Result<Vec<Segment>> 
         });
         at = end;
     }
-    Ok(parts)
 }
 
 impl Node {
@@ -134,7 +152,7 @@ impl Node {
             size: size.min(end),
             modified: *self.modified.lock(),
         };
-        let parts = parts(pages, start, bytes.clone())?;
+        let parts = dirty_parts(pages, start, bytes.clone())?;
         let store = &self.shared.store;
         let write = |block: u64, len: u32| {
             let len = u64::from(len) * each;

@@ -7,14 +7,17 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use mach::mem::fallible::TryGrow;
+use base::Duration;
 use mm::Page;
 use pagecache::Mark;
-use sync::{Error, Result};
+use sync::{Error, Result, Wait};
 
 use crate::cache::{Backing, identity, part_of};
 use crate::{PAGE, memory};
 
+/// How often a file that is closed is tried where memory is missing, and how long others have to free some.
+const CLOSE_TRIES: usize = 1000;
+const CLOSE_PAUSE: Duration = Duration::from_millis(20);
 /// Pages of one run.
 const RUN_PAGES: u64 = 256;
 
@@ -36,7 +39,10 @@ pub(crate) fn write_back_some(of: &dyn Backing, bytes: Range<u64>, most: u64) ->
     while done < most {
         let run = (cache.pages.lock()).marked_run(Mark::Dirty, range.clone(), RUN_PAGES);
         let Some(run) = run else { return failed };
-        pages.make_room((run.end - run.start) as usize)?;
+        pages.clear();
+        // From the reserve: these pages can be given up afterwards.
+        let room = pages.try_reserve_exact((run.end - run.start) as usize);
+        room.map_err(|_| Error::OutOfMemory)?;
         (range.start, done) = (run.end, done + run.end - run.start);
         match bring(of, run, &mut pages) {
             Err(Error::OutOfMemory) => return failed.and(Err(Error::OutOfMemory)),
@@ -52,13 +58,20 @@ pub(crate) fn write_back_some(of: &dyn Backing, bytes: Range<u64>, most: u64) ->
 }
 
 /// What close(2) does for a file whose pages nobody looks after: it reports no error that a later
-/// fsync(2) would not find again.
+/// fsync(2) would not find again. Nobody may come after it, so it does not give up where memory is missing.
 pub fn close(of: &dyn Backing) {
-    let _ = write_back(of, 0..u64::MAX);
+    for _ in 0..CLOSE_TRIES {
+        match write_back(of, 0..u64::MAX) {
+            Err(Error::OutOfMemory) => {
+                let soon = mach::time::now() + CLOSE_PAUSE;
+                let _ = Wait::UNINTERRUPTIBLE.until(soon).park_unless(|| false);
+            }
+            _ => return,
+        }
+    }
 }
 
 fn bring(of: &dyn Backing, run: Range<u64>, pages: &mut Vec<Page>) -> Result<()> {
-    pages.clear();
     let taken = take(of, &run, pages);
     let run = run.start..run.start + pages.len() as u64;
     if taken.is_stored && of.cache().is_shown() {
