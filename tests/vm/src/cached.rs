@@ -1,6 +1,7 @@
 //! Pages of files: what is read, written and mapped is one, whatever comes between.
 
 use std::path::Path;
+use std::time::Duration;
 
 use crate::Test;
 use crate::build::{self, Link};
@@ -11,6 +12,11 @@ use crate::volume::Folder;
 
 const MODEL: &str = "tests/harness/file_model.c";
 const APPENDERS: &str = "tests/harness/appenders.c";
+const CROWD_PROGRAM: &str = "tests/harness/file_crowd.c";
+/// What many threads get on a busy host.
+const PATIENCE: Duration = Duration::from_secs(900);
+const HOG: &str = "tests/harness/memhog.c";
+const RACES: &str = "tests/harness/file_races.c";
 
 /// The tests, for one CPU and for several.
 pub const TESTS: &[Test] = &[
@@ -29,6 +35,14 @@ pub const TESTS: &[Test] = &[
     (
         "a file that grows is whole while it is brought down and given up all the time",
         |setup| on_ext4(setup, "4096", "256M", GROWING),
+    ),
+    (
+        "threads that share pages of files agree with a model while all is brought down and given up",
+        many_threads,
+    ),
+    (
+        "a disk that was detached in use is whole when it is mounted or looked at next",
+        |setup| crowded(setup, "4096", "", DETACHED),
     ),
     (
         "a file of the host agrees with a model, whichever way it is reached",
@@ -51,6 +65,18 @@ pub const TESTS: &[Test] = &[
     }),
 ];
 
+/// Many threads; with `--long` longer, on both kinds of disks, on one that is full, and where memory is short.
+fn many_threads(setup: &Setup) -> Result<(), String> {
+    crowded(setup, "1024", "", CROWDED)?;
+    if setup.is_long() {
+        crowded(setup, "1024", "", CROWDED_LONG)?;
+        crowded(setup, "4096", "bus=nvme", CROWDED_LONG)?;
+        crowded(setup, "1024", "", CROWDED_FULL)?;
+        crowded(setup, "1024", "", SHORT)?;
+    }
+    Ok(())
+}
+
 /// Two at once; then the disk is mounted anew.
 const MODELS: &str = "
 /program /tmp/m/one 1 400 direct & /program /tmp/m/two 2 400; wait $!
@@ -72,6 +98,51 @@ head -c 24M /dev/urandom > /tmp/model; down & down & for copy in $(seq 8); do
   dd if=/tmp/model of=/tmp/m/file bs=4096 status=none; cmp /tmp/model /tmp/m/file; rm /tmp/m/file
 done
 touch /tmp/over; wait; umount /tmp/m; e2fsck -fn /dev/vda > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
+
+/// What scripts of several threads begin with: all is brought down and given up until `over`; the files are as the models say,
+/// also when the disk is mounted anew.
+const CROWD: &str = "
+mkdir /tmp/models
+down() { while test ! -e /tmp/over; do sync; echo 1 > /proc/sys/vm/drop_caches; done; }
+same() { for model in /tmp/models/*; do cmp $model $1/${model##*/}; done; }
+again() {
+  umount /tmp/m; e2fsck -fn $disk > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }; mount -t ext4 $disk /tmp/m
+}
+flushes() { awk '$3 == \"vda\" { print $19 }' /proc/diskstats; }
+";
+
+/// What one thread has synchronized, what nobody had to before it had a name, a mapping that outlives a file's end, and many at once.
+const CROWDED: &str = "
+before=$(flushes); /races synced /tmp/m/synced 20; test $(($(flushes) - before)) -ge 20
+/races nameless /tmp/m; /races cut /tmp/m/cut 60
+down & /crowd /tmp/m 1 150 5 direct; touch /tmp/over; wait; same /tmp/m; again; same /tmp/m
+test $(tr -d n < /tmp/m/named | wc -c)-$(stat -c %s /tmp/m/named) = 0-8192
+rm /tmp/over /tmp/models/*; down & /crowd /volume 2 60 4; touch /tmp/over; wait; same /volume; umount /tmp/m";
+
+/// A disk is mounted while its last image, which somebody has used until now, is being ended, and looked at as soon as it is unmounted.
+const DETACHED: &str = "
+down & for round in 1 2; do
+  exec 7> /tmp/m/round; umount -l /tmp/m; head -c 2M /dev/urandom >&7 & exec 7>&-
+  while kill -0 $! 2> /dev/null; do mount -t ext4 $disk /tmp/m; echo $round > /tmp/m/other; umount /tmp/m; done
+  mount -t ext4 $disk /tmp/m; test $(stat -c %s /tmp/m/round) = 2097152; again
+done; touch /tmp/over; wait; umount /tmp/m";
+
+/// While another program takes all memory, again and again.
+const SHORT: &str = "
+down & while test ! -e /tmp/over; do /hog > /dev/null 2>&1 || true; done &
+for seed in $(seq 3); do /crowd /tmp/m $seed 150 5 direct short; done
+touch /tmp/over; wait; same /tmp/m; again; same /tmp/m";
+
+const CROWDED_LONG: &str = "
+/races cut /tmp/m/cut 3000; down & down &
+for seed in $(seq 20); do /crowd /tmp/m $seed 600 8 direct; same /tmp/m; done
+touch /tmp/over; wait; again; same /tmp/m; rm /tmp/over /tmp/models/*; down &
+for seed in $(seq 5); do /crowd /volume $seed 300 6; done; touch /tmp/over; wait; same /volume";
+
+const CROWDED_FULL: &str = "
+cat /dev/zero > /tmp/m/rest || true; truncate -s -700K /tmp/m/rest; sync; down & down &
+for seed in $(seq 20); do /crowd /tmp/m $seed 400 8 direct full; same /tmp/m; done
+touch /tmp/over; wait; again; same /tmp/m";
 
 /// Two files of 100 MB each that repeat one, where 128 MB are all there is.
 const LARGE: &str = "
@@ -131,6 +202,41 @@ fn on_ext4_with(
     let script = format!("set -e\nmkdir /tmp/m; mount -t ext4 /dev/vda /tmp/m\n{script}");
     let flags = ["--memory", memory, "--add", &add, &disk.flag("")];
     expect_status(&start(setup, &flags, &script)?.wait(BOOT_PATIENCE)?, 0)?;
+    disk.run("e2fsck", &["-fn"])
+}
+
+/// Runs programs of several threads on a disk, and on a folder of the host at `/volume`.
+fn crowded(setup: &Setup, block: &str, bus: &str, script: &str) -> Result<(), String> {
+    let added = |source: &str, name: &str| {
+        let program = build::c_linked(Path::new(source), Link::StaticMusl)?;
+        Ok::<_, String>(format!("{}:{name}", program.display()))
+    };
+    let (crowd, races) = (added(CROWD_PROGRAM, "/crowd")?, added(RACES, "/races")?);
+    let hog = added(HOG, "/hog")?;
+    let disk = Image::new(&format!("crowded-{block}-{}", script.len()), 64 << 20)?;
+    disk.run("mke2fs", &["-q", "-F", "-t", "ext4", "-b", block])?;
+    let folder = Folder::new(&format!("crowded-{block}-{}", script.len()))?;
+    let volume = format!("{}:/volume", folder.0.display());
+    let (node, bus) = match bus {
+        "" => ("/dev/vda", String::new()),
+        bus => ("/dev/nvme0n1", format!(",{bus}")),
+    };
+    let script =
+        format!("set -e\ndisk={node}; mkdir /tmp/m; mount -t ext4 $disk /tmp/m\n{CROWD}{script}");
+    let flags = [
+        "--memory",
+        "128M",
+        "--add",
+        &crowd,
+        "--add",
+        &races,
+        "--add",
+        &hog,
+        "-v",
+        &volume,
+        &disk.flag(&bus),
+    ];
+    expect_status(&start(setup, &flags, &script)?.wait(PATIENCE)?, 0)?;
     disk.run("e2fsck", &["-fn"])
 }
 

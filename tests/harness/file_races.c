@@ -1,0 +1,160 @@
+/* Single questions about pages of files, each asked of two threads at once or of an unusual order.
+ *
+ *   file_races cut FILE ROUNDS       a file is cut off and written anew while it is read and stored to by a mapping
+ *   file_races nameless DIRECTORY    a file without a name is synchronized, then named, then written to
+ *   file_races synced FILE ROUNDS    pages are stored to and synchronized by msync(2)
+ *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { PAGE = 4096, PAGES = 16 };
+
+static atomic_int is_over, is_asked, is_still;
+static volatile unsigned char *mapped;
+static __thread sigjmp_buf beyond;
+
+static void on_bus(int signal)
+{
+    (void)signal;
+    siglongjmp(beyond, 1);
+}
+
+static void fail(const char *what, int at)
+{
+    printf("%s (%d, errno %d)\n", what, at, errno);
+    exit(1);
+}
+
+static void touch(unsigned at)
+{
+    if (sigsetjmp(beyond, 0) == 0) {
+        if (at & 1)
+            mapped[at / 2 % PAGES * PAGE + 8] = 0xee;
+        else
+            (void)mapped[at / 2 % PAGES * PAGE + 9];
+    }
+}
+
+static void *touch_all(void *argument)
+{
+    (void)argument;
+    for (unsigned at = 0; !is_over; at++) {
+        while (is_asked && !is_over)
+            is_still = 1;
+        is_still = 0;
+        touch(at * 7);
+    }
+    return NULL;
+}
+
+static void look(int fd, int round)
+{
+    unsigned char page[PAGE], wanted[PAGE];
+    for (int i = 0; i < PAGES; i++) {
+        memset(wanted, round & 0x7f, PAGE);
+        if (pwrite(fd, wanted, PAGE, (off_t)i * PAGE) != PAGE)
+            fail("write", round);
+        for (int at = 0; at < PAGE; at++)
+            if (mapped[i * PAGE + at] != wanted[at])
+                fail("a mapping shows what is no more", round);
+        mapped[i * PAGE + 5] = 0x99;
+        if (pread(fd, page, PAGE, (off_t)i * PAGE) != PAGE || page[5] != 0x99)
+            fail("a store is lost", round);
+    }
+}
+
+static void cut(const char *name, int rounds)
+{
+    pthread_t toucher;
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    mapped = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (fd < 0 || mapped == MAP_FAILED)
+        fail("beginning", 0);
+    pthread_create(&toucher, NULL, touch_all, NULL);
+    for (int round = 1; round <= rounds; round++) {
+        for (int twice = 0; twice < 4; twice++)
+            if (ftruncate(fd, 0) != 0 || ftruncate(fd, PAGES * PAGE) != 0)
+                fail("truncation", round);
+        is_asked = 1;
+        while (!is_still)
+            sched_yield();
+        look(fd, round);
+        is_still = 0;
+        is_asked = 0;
+    }
+    is_over = 1;
+    pthread_join(toucher, NULL);
+}
+
+static void nameless(const char *directory)
+{
+    char name[200], bytes[2 * PAGE];
+    int fd = open(directory, O_TMPFILE | O_RDWR, 0644);
+    memset(bytes, 'n', sizeof bytes);
+    if (fd < 0 || write(fd, bytes, PAGE) != PAGE)
+        fail("beginning", fd);
+    void *map = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (map == MAP_FAILED || msync(map, PAGE, MS_SYNC) != 0 || munmap(map, PAGE) != 0)
+        fail("msync", 0);
+    snprintf(name, sizeof name, "%s/named", directory);
+    char link[40];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    if (linkat(AT_FDCWD, link, AT_FDCWD, name, AT_SYMLINK_FOLLOW) != 0)
+        fail("linkat", 0);
+    if (pwrite(fd, bytes, sizeof bytes, 0) != sizeof bytes || close(fd) != 0)
+        fail("write", 0);
+}
+
+static void synced(const char *name, int rounds)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    if (fd < 0 || ftruncate(fd, PAGES * PAGE) != 0 || fsync(fd) != 0)
+        fail("beginning", fd);
+    mapped = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    for (int round = 0; round < rounds; round++) {
+        mapped[round % PAGES * PAGE] = (unsigned char)round;
+        if (msync((void *)mapped, PAGES * PAGE, MS_SYNC) != 0)
+            fail("msync", round);
+    }
+}
+
+static void large(const char *name, size_t megabytes)
+{
+    size_t len = megabytes << 20, page = PAGE;
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    if (fd < 0 || ftruncate(fd, (off_t)len) != 0)
+        fail("beginning", fd);
+    size_t *words = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    for (size_t at = 0; at < len; at += page)
+        words[at / sizeof *words] = at + 1;
+    for (size_t at = 0; at < len; at += page)
+        if (words[at / sizeof *words] != at + 1)
+            fail("a store is lost", (int)(at >> 20));
+}
+
+int main(int argc, char **argv)
+{
+    struct sigaction action = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
+    sigaction(SIGBUS, &action, NULL);
+    int rounds = argc > 3 ? atoi(argv[3]) : 0;
+    if (strcmp(argv[1], "cut") == 0)
+        cut(argv[2], rounds);
+    else if (strcmp(argv[1], "nameless") == 0)
+        nameless(argv[2]);
+    else if (strcmp(argv[1], "large") == 0)
+        large(argv[2], (size_t)rounds);
+    else
+        synced(argv[2], rounds);
+    return 0;
+}
