@@ -8,7 +8,7 @@ use hal::{
 };
 use intel::filters::{ADDRESS_HIGH, ADDRESS_VALID, RCTL, address};
 use intel::link::{CTRL, CTRL_HANDLE_TAGS};
-use intel::{Ring, RxRing};
+use intel::{Ring, RxRing, SLOTS};
 use mbuf::{Pool, RxFrame, TxFrame};
 
 use crate::control::Control;
@@ -150,7 +150,7 @@ fn ring<R: Registers>(
 ) -> Result<Ring<R>, Error> {
     let registers = registers.window(offset, RING_BYTES);
     let registers = registers.ok_or(Error::RegistersOutside)?;
-    Ring::new(memory, registers).map_err(Error::Memory)
+    Ring::new(memory, registers, SLOTS).map_err(Error::Memory)
 }
 
 /// Everything but rings and filters, for a card fresh from its reset.

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use hal::pci::{self, PciFunction};
 use hal::{DmaSource, Mmio, NicParts, Registers};
+use intel::SLOTS;
 use intel::filters::Filters;
 use intel::link::{CTRL, CTRL_HANDLE_TAGS};
 use mbuf::Pool;
@@ -101,6 +102,7 @@ pub fn start_with_vfs<R: Registers>(
 fn place(queue: u16, message: u16) -> Place {
     Place {
         rx_ring: rx_ring(queue),
+        rx_slots: SLOTS,
         tx_ring: tx_ring(queue),
         message,
     }

@@ -26,6 +26,7 @@ use crate::{Control, Error};
 #[derive(Clone, Copy)]
 pub(crate) struct Place {
     pub(crate) rx_ring: usize,
+    pub(crate) rx_slots: u16,
     pub(crate) tx_ring: usize,
     pub(crate) message: u16,
 }
@@ -59,7 +60,7 @@ impl<R: Registers> Pair<R> {
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
-        let mut rx = Receiver::new(&card.registers, place.rx_ring, memory, pool)?;
+        let mut rx = Receiver::new(&card.registers, &place, memory, pool)?;
         let mut tx = Transmitter::new(&card.registers, place.tx_ring, memory, pool)?;
         rx.start()?;
         tx.start()?;

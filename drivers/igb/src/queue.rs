@@ -19,16 +19,17 @@ pub(crate) const DROPPED: usize = 0x30;
 const REGISTERS_BYTES: usize = 0x40;
 const CONTROL_ENABLE: u32 = 1 << 25;
 
-/// A ring for the queue whose registers begin at `offset`; disabled. A card fresh from its
+/// A ring of so many descriptors for the queue whose registers begin at `offset`; disabled. A card fresh from its
 /// reset has its first queues enabled, with no ring.
 pub(crate) fn new<R: Registers>(
     memory: &impl DmaSource,
     registers: &R,
     offset: usize,
+    slots: u16,
 ) -> Result<Ring<R>, Error> {
     let registers = registers.window(offset, REGISTERS_BYTES);
     let registers = registers.ok_or(Error::RegistersOutside)?;
-    let mut ring = Ring::new(memory, registers).map_err(Error::Memory)?;
+    let mut ring = Ring::new(memory, registers, slots).map_err(Error::Memory)?;
     if !disable(ring.registers()) {
         return Err(Error::QueueStuck);
     }

@@ -8,6 +8,7 @@ use intel::RxRing;
 use mbuf::Pool;
 
 use crate::Error;
+use crate::pair::Place;
 use crate::queue::{self, DROPPED, SPLIT};
 
 /// Advanced descriptors with one buffer, of two kilobytes; frames without one are dropped.
@@ -22,14 +23,14 @@ pub(crate) struct Receiver<R: Registers> {
 }
 
 impl<R: Registers> Receiver<R> {
-    /// The queue whose registers begin at `place`, disabled.
+    /// The queue whose registers begin there, disabled.
     pub(crate) fn new(
         registers: &R,
-        place: usize,
+        place: &Place,
         memory: &impl DmaSource,
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
-        let ring = queue::new(memory, registers, place)?;
+        let ring = queue::new(memory, registers, place.rx_ring, place.rx_slots)?;
         ring.registers().write32(SPLIT, SPLIT_ONE_BUFFER);
         Ok(Self {
             ring: RxRing::new(ring, pool),

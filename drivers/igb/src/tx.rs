@@ -2,7 +2,7 @@
 //! last ones.
 
 use hal::{DmaSource, PortCounters, Registers, Span};
-use intel::{TxRing, Words};
+use intel::{SLOTS, TxRing, Words};
 use mbuf::{BLOCK_CAPACITY, Mbuf, Pool, TxFrame};
 
 use crate::offload::{self, Plan, Summed};
@@ -36,7 +36,7 @@ impl<R: Registers> Transmitter<R> {
         pool: &'static (dyn Pool + Sync),
     ) -> Result<Self, Error> {
         Ok(Self {
-            ring: TxRing::new(queue::new(memory, registers, place)?),
+            ring: TxRing::new(queue::new(memory, registers, place, SLOTS)?),
             pool,
             contexts: [None; offload::SLOTS],
             last: None,

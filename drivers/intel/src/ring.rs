@@ -11,10 +11,11 @@ pub type Words = [u64; 2];
 
 /// Bytes of a descriptor.
 const DESCRIPTOR_BYTES: usize = 16;
-/// Descriptors of a ring: a multiple of 8, as all these cards want it.
+/// Descriptors of a ring that has as many as most: a multiple of 8, as all these cards want it.
 pub const SLOTS: u16 = 256;
-const _: () = assert!(SLOTS.is_power_of_two(), "the index is masked");
-const BYTES: usize = SLOTS as usize * DESCRIPTOR_BYTES;
+
+/// Cards want a multiple of so many.
+const SLOTS_MIN: u16 = 8;
 
 /// Offsets from the ring's first register; the same from the 82540 to the 82576 and on.
 const BASE_LOW: usize = 0x00;
@@ -23,29 +24,56 @@ const LENGTH: usize = 0x08;
 const HEAD: usize = 0x10;
 const TAIL: usize = 0x18;
 
-/// A ring of [`SLOTS`] descriptors.
+/// A ring of descriptors.
 pub struct Ring<R> {
     memory: DmaBuf<WriteBack, Shared>,
     registers: R,
+    /// How many there are, a power of two, less one.
+    mask: u16,
     /// What the card was last told.
     tail: u16,
 }
 
 impl<R: Registers> Ring<R> {
     /// An empty ring, of which the card does not know yet; `registers` are the ring's.
-    pub fn new(memory: &impl DmaSource, registers: R) -> Result<Self, DmaError> {
-        let memory = memory.dma_alloc(&DmaRequest::new(BYTES, BYTES))?;
+    ///
+    /// Errors: no memory; `slots` is no power of two, or less than 8.
+    pub fn new(memory: &impl DmaSource, registers: R, slots: u16) -> Result<Self, DmaError> {
+        if slots < SLOTS_MIN {
+            return Err(DmaError::Empty);
+        }
+        let bytes = usize::from(slots) * DESCRIPTOR_BYTES;
+        let memory = memory.dma_alloc(&DmaRequest::new(bytes, bytes))?;
         Ok(Self {
             memory: memory.share(),
             registers,
+            mask: slots - 1,
             tail: 0,
         })
     }
 
+    /// How many descriptors it has.
+    #[inline]
+    pub fn slots(&self) -> u16 {
+        self.mask + 1
+    }
+
+    /// Which of them a count of descriptors is.
+    #[inline]
+    pub(crate) fn index(&self, slot: u16) -> usize {
+        usize::from(slot & self.mask)
+    }
+
+    #[inline]
+    fn place(&self, slot: u16) -> usize {
+        self.index(slot) * DESCRIPTOR_BYTES
+    }
+
     /// Tells a card that uses no ring here, or no longer does, of this one: it is empty.
     pub fn tell(&mut self) -> Result<(), DmaError> {
-        let whole = self.memory.dev_addr(0, BYTES);
-        let whole = whole.ok_or(DmaError::TooLarge { bytes: BYTES })?;
+        let bytes = usize::from(self.slots()) * DESCRIPTOR_BYTES;
+        let whole = self.memory.dev_addr(0, bytes);
+        let whole = whole.ok_or(DmaError::TooLarge { bytes })?;
         let registers = &self.registers;
         registers.write32(BASE_LOW, whole.addr().0 as u32);
         registers.write32(BASE_HIGH, (whole.addr().0 >> 32) as u32);
@@ -64,7 +92,7 @@ impl<R: Registers> Ring<R> {
     /// Writes a descriptor that is the driver's.
     #[inline]
     pub fn write(&self, slot: u16, words: Words) {
-        let at = place(slot);
+        let at = self.place(slot);
         self.memory.write_u64(at, words[0]);
         self.memory.write_u64(at + 8, words[1]);
     }
@@ -72,19 +100,19 @@ impl<R: Registers> Ring<R> {
     /// The second word, read before anything that it announces.
     #[inline]
     pub fn second(&self, slot: u16) -> u64 {
-        self.memory.acquire_u64(place(slot) + 8)
+        self.memory.acquire_u64(self.place(slot) + 8)
     }
 
     /// The first word, once the second one says that the card wrote both.
     #[inline]
     pub fn first(&self, slot: u16) -> u64 {
-        self.memory.read_u64(place(slot))
+        self.memory.read_u64(self.place(slot))
     }
 
     /// Gives the card all descriptors up to, not including, `slot`.
     #[inline]
     pub fn give_up_to(&mut self, slot: u16) {
-        let tail = slot % SLOTS;
+        let tail = slot & self.mask;
         if tail != self.tail {
             fence(Ordering::Release);
             self.registers.write32(TAIL, u32::from(tail));
@@ -101,9 +129,4 @@ impl<R: Registers> Ring<R> {
     pub fn retire(&mut self) {
         self.memory.retire();
     }
-}
-
-#[inline]
-fn place(slot: u16) -> usize {
-    usize::from(slot % SLOTS) * DESCRIPTOR_BYTES
 }

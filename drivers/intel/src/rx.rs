@@ -11,10 +11,11 @@ use alloc::vec::Vec;
 use hal::{DmaError, PortCounters, Registers, Span};
 use mbuf::{BLOCK_CAPACITY, Chain, Checksum, Mbuf, Pool, RxFrame};
 
-use crate::ring::{Ring, SLOTS};
+use crate::ring::Ring;
 
-/// The card knows of so many empty buffers, or is shown all there are: each time is a write to a register.
-const KNOWN_MIN: u16 = SLOTS / 2;
+/// The card knows of so many empty buffers, or is shown all there are: each time is a write to a register. A ring that has many
+/// more is shown them the more rarely.
+const KNOWN_MIN: u16 = 128;
 /// An Ethernet header: no frame is shorter.
 const FRAME_BYTES_MIN: usize = 14;
 /// The longest frame that a card stores or sends uncut, tagged.
@@ -78,9 +79,10 @@ enum Reason {
 impl<R: Registers> RxRing<R> {
     /// A ring without buffers; `pool` supplies them.
     pub fn new(ring: Ring<R>, pool: &'static (dyn Pool + Sync)) -> Self {
+        let buffers = vec![None; usize::from(ring.slots())].into_boxed_slice();
         Self {
             ring,
-            buffers: vec![None; usize::from(SLOTS)].into_boxed_slice(),
+            buffers,
             pool,
             next: 0,
             end: 0,
@@ -97,7 +99,7 @@ impl<R: Registers> RxRing<R> {
     /// Gives the card empty buffers while it takes them and there is memory. Returns how
     /// many it has.
     pub fn refill(&mut self) -> u16 {
-        while self.with_card() < SLOTS - 1 {
+        while self.with_card() < self.ring.slots() - 1 {
             let Some(buffer) = self.pool.alloc() else {
                 break;
             };
@@ -198,7 +200,7 @@ impl<R: Registers> RxRing<R> {
     #[inline]
     fn slot(&mut self, slot: u16) -> &mut Option<Mbuf> {
         // tidy: masked, and there are so many.
-        &mut self.buffers[usize::from(slot % SLOTS)]
+        &mut self.buffers[self.ring.index(slot)]
     }
 
     /// Shows the card new buffers once what it knows of may soon be used up.

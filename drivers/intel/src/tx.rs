@@ -11,7 +11,7 @@ use alloc::collections::VecDeque;
 use hal::{DmaError, PortCounters, Registers};
 use mbuf::Chain;
 
-use crate::ring::{Ring, SLOTS, Words};
+use crate::ring::{Ring, Words};
 
 /// DD, in the second word of a descriptor that asked for a report.
 const DONE: u64 = 1 << 32;
@@ -19,7 +19,7 @@ const DONE: u64 = 1 << 32;
 /// 82540 to the 82576.
 const REPORT: u64 = 1 << 27;
 /// So many descriptors wait for one report at most, but for those of one frame.
-const UNREPORTED_MAX: u16 = SLOTS / 8;
+const UNREPORTED_MAX: u16 = 32;
 
 /// A ring of frames to send.
 pub struct TxRing<R> {
@@ -39,11 +39,12 @@ pub struct TxRing<R> {
 impl<R: Registers> TxRing<R> {
     /// An empty ring.
     pub fn new(ring: Ring<R>) -> Self {
+        let slots = ring.slots();
         Self {
             ring,
-            frames: (0..SLOTS).map(|_| None).collect(),
+            frames: (0..slots).map(|_| None).collect(),
             // As many as there can be.
-            reports: VecDeque::with_capacity(usize::from(SLOTS)),
+            reports: VecDeque::with_capacity(usize::from(slots)),
             unreported: 0,
             oldest: 0,
             end: 0,
@@ -56,15 +57,21 @@ impl<R: Registers> TxRing<R> {
         &mut self.ring
     }
 
+    #[inline]
+    fn slot(&mut self, slot: u16) -> &mut Option<Chain> {
+        // tidy: masked, and there are so many.
+        &mut self.frames[self.ring.index(slot)]
+    }
+
     fn free(&self) -> usize {
-        usize::from(SLOTS - 1 - self.end.wrapping_sub(self.oldest))
+        usize::from(self.ring.slots() - 1 - self.end.wrapping_sub(self.oldest))
     }
 
     /// Whether there is room for so many descriptors. Takes buffers back once the ring is
     /// half full.
     #[inline]
     pub fn has_room(&mut self, descriptors: usize) -> bool {
-        if self.free() < descriptors.max(usize::from(SLOTS / 2)) {
+        if self.free() < descriptors.max(usize::from(self.ring.slots() / 2)) {
             self.reclaim();
         }
         self.free() >= descriptors
@@ -80,7 +87,7 @@ impl<R: Registers> TxRing<R> {
     /// The last descriptor that was pushed ends this frame.
     #[inline]
     pub fn close(&mut self, frame: Chain) {
-        *slot(&mut self.frames, self.end.wrapping_sub(1)) = Some(frame);
+        *self.slot(self.end.wrapping_sub(1)) = Some(frame);
         self.in_flight += 1;
         if self.end.wrapping_sub(self.unreported) >= UNREPORTED_MAX {
             self.ask_for_report();
@@ -110,7 +117,7 @@ impl<R: Registers> TxRing<R> {
 
     fn free_through(&mut self, last: u16) {
         while self.oldest != last.wrapping_add(1) {
-            let frame = slot(&mut self.frames, self.oldest).take();
+            let frame = self.slot(self.oldest).take();
             self.in_flight -= usize::from(frame.is_some());
             self.oldest = self.oldest.wrapping_add(1);
         }
@@ -152,10 +159,4 @@ impl<R: Registers> TxRing<R> {
     pub fn abandon(&mut self) {
         core::mem::forget(core::mem::take(&mut self.frames));
     }
-}
-
-#[inline]
-fn slot(frames: &mut [Option<Chain>], slot: u16) -> &mut Option<Chain> {
-    // tidy: masked, and there are so many.
-    &mut frames[usize::from(slot % SLOTS)]
 }

@@ -11,7 +11,7 @@ use hal::{
 };
 
 use super::frames::ethernet;
-use super::model::Window;
+use super::model::{TAIL, Window};
 use super::model_pools::VfWindow;
 use super::rig::{MAC, Rig};
 use super::sending::chain;
@@ -34,7 +34,7 @@ type Parts = (Pair<VfWindow>, vf::Control<VfWindow>);
 
 impl Pools {
     pub(super) fn new(vfs: u16) -> Self {
-        let rig = Rig::new(3000);
+        let rig = Rig::new(5000);
         let window = rig.window.clone();
         let parts = crate::start_with_vfs(window, &rig.memory, rig.pool, vfs);
         let NicParts { mut pairs, control } = parts.expect("it comes up");
@@ -124,6 +124,28 @@ fn frames_arrive_in_a_virtual_pair_which_gets_a_message_for_them() {
     let mut got = Vec::new();
     pair.receive(64, &mut |frame| got.push(frame.chain.len()));
     assert_eq!(got, [74]);
+}
+
+#[test]
+fn a_function_hears_of_hundreds_of_buffers_at_once_and_always_has_many() {
+    let pools = Pools::new(2);
+    let (mut pair, _control) = pools.open(1);
+    let tail = rx_ring(1) + TAIL;
+    pools.rig.with(|model| {
+        model.writes.clear();
+        assert_eq!(model.buffers(1), 511);
+    });
+    for _ in 0..2000 {
+        let bytes = to(pair.mac());
+        pools.rig.with(|model| {
+            assert!(model.store(1, &bytes, [0, 0x23 | 74 << 32]));
+            assert!(model.buffers(1) >= 127);
+        });
+        assert_eq!(pair.receive(64, &mut |_| ()), 1);
+    }
+    let writes = pools.rig.with(|model| std::mem::take(&mut model.writes));
+    let tails = writes.iter().filter(|(at, _)| *at == tail).count();
+    assert_eq!(tails, 2000 / 384);
 }
 
 #[test]

@@ -36,6 +36,9 @@ pub const ID: (u16, u16) = (0x8086, 0x10ca);
 /// The only pair's message.
 const MESSAGE: u16 = 0;
 const ALL_MESSAGES: u32 = 0b111;
+/// Descriptors of the ring for received frames. A guest's function is often emulated, and a register an exit: so it is told of new
+/// buffers once in some hundred frames.
+const RX_SLOTS: u16 = 512;
 
 /// Brings a virtual function up; `registers` are all of its base address 0, and it may reach
 /// memory already. Whoever owns its MSI-X table routes message 0.
@@ -58,6 +61,7 @@ pub fn open<R: Registers>(
     map_interrupts(&card.registers);
     let place = Place {
         rx_ring: VF_RX_RING,
+        rx_slots: RX_SLOTS,
         tx_ring: VF_TX_RING,
         message: MESSAGE,
     };
