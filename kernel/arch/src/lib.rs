@@ -35,6 +35,7 @@ pub mod syscall;
 pub mod tables;
 #[cfg(target_os = "none")]
 pub mod trap;
+pub mod uart;
 
 pub use area::CpuArea;
 pub use regs::{KernelFrame, UserRegs};

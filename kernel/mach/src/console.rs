@@ -6,7 +6,7 @@ use base::CpuId;
 
 use crate::irq;
 use crate::sync::{Once, Spin};
-use crate::uart::Uart;
+use arch::uart::Uart;
 
 /// The first serial port's interrupt on every PC.
 const COM1_INTERRUPT: u8 = 4;

@@ -3,8 +3,8 @@
 use base::CpuId;
 
 use crate::sync::{Once, Spin};
-use crate::uart::Uart;
 use crate::{irq, log};
+use arch::uart::Uart;
 
 /// The second serial port's interrupt on every PC.
 const COM2_INTERRUPT: u8 = 3;

@@ -28,7 +28,7 @@
 //! acpi  speculation
 //! boot
 //! log
-//! sync and cpu, uart, vector
+//! sync and cpu, vector
 //! ```
 //!
 //! Where a lower one needs a higher one, `setup` or the kernel hands it a function.
@@ -58,6 +58,5 @@ pub mod task;
 pub mod time;
 mod topology;
 pub mod trap;
-mod uart;
 pub mod vdso;
 mod vector;

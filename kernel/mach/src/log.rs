@@ -7,7 +7,7 @@ use core::fmt::{self, Write};
 
 use crate::host;
 use crate::sync::{Once, Spin};
-use crate::uart::Uart;
+use arch::uart::Uart;
 
 /// The log is the machine's; its lines are not mixed.
 static LINES: Spin<()> = Spin::new(());

@@ -1,6 +1,6 @@
 //! A 16550 serial port (PC16550D datasheet), by polling for output.
 
-use arch::instr::{in8, out8};
+use crate::instr::{in8, out8};
 
 const DATA: u16 = 0;
 const INTERRUPTS: u16 = 1;
@@ -24,11 +24,13 @@ const WAIT_MAX: u32 = 1 << 16;
 
 /// A port by its first I/O address.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Uart(u16);
+pub struct Uart(u16);
 
 impl Uart {
-    pub(crate) const COM1: Self = Self(0x3f8);
-    pub(crate) const COM2: Self = Self(0x2f8);
+    /// The first of a PC.
+    pub const COM1: Self = Self(0x3f8);
+    /// The second.
+    pub const COM2: Self = Self(0x2f8);
 
     fn read(self, register: u16) -> u8 {
         // SAFETY: the ports of a serial controller reach no memory.
@@ -42,13 +44,13 @@ impl Uart {
 
     /// Takes the byte that waits in a port whose FIFOs are off, and lets no more come
     /// (loopback): switching the FIFOs on would drop them. [`Uart::init`] ends that.
-    pub(crate) fn hold(self) -> Option<u8> {
+    pub fn hold(self) -> Option<u8> {
         self.write(MODEM, LOOPBACK);
         self.get()
     }
 
     /// 115200 baud, 8 bits, FIFOs on, no interrupts; false if there is no such port.
-    pub(crate) fn init(self) -> bool {
+    pub fn init(self) -> bool {
         self.write(SCRATCH, 0x5a);
         if self.read(SCRATCH) != 0x5a {
             return false;
@@ -66,17 +68,17 @@ impl Uart {
     }
 
     /// Lets the port interrupt when there is input.
-    pub(crate) fn enable_input_interrupt(self) {
+    pub fn enable_input_interrupt(self) {
         self.write(INTERRUPTS, 1);
     }
 
     /// The next byte of input, if there is one.
-    pub(crate) fn get(self) -> Option<u8> {
+    pub fn get(self) -> Option<u8> {
         (self.read(STATUS) & INPUT_READY != 0).then(|| self.read(DATA))
     }
 
     /// Sends bytes, a FIFO full at a time, waiting for room a bounded time.
-    pub(crate) fn send(self, bytes: &[u8]) {
+    pub fn send(self, bytes: &[u8]) {
         for chunk in bytes.chunks(FIFO_BYTES) {
             self.wait_until_empty();
             chunk.iter().for_each(|&byte| self.write(DATA, byte));
