@@ -13,6 +13,8 @@
 //!   always run, else for so many that only who would starve comes to an end of them.
 //! - Then it queues (Mellor-Crummey and Scott): it puts itself at the `tail`, and spins on a word of
 //!   its own ([`Waiter`]) until the one before it has the lock.
+//! - A turn is a pause of the processor at first. Who has waited for long naps between its looks where the
+//!   machine can ([`Nap`]): the holder is likely to be stopped, and the host can run it meanwhile.
 //! - Only the first of the queue looks at `state`. Others that come while the lock happens to be
 //!   free may still overtake it. If the first has looked [`Machine::TURNS_UNTIL_RESERVED`] times, it *reserves* the lock: from
 //!   then on nobody overtakes it.
@@ -37,11 +39,13 @@
 #![forbid(unsafe_code)]
 
 mod lock;
+mod nap;
 mod shared;
 mod small;
 mod waiter;
 
 pub use lock::RawLock;
+pub use nap::Nap;
 pub use shared::{One, PerCpu, RawShared, Slots};
 pub use small::{Counter, Family, Native, Small};
 pub use waiter::{Machine, Waiter};

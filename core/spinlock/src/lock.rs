@@ -86,13 +86,14 @@ impl<F: Family> RawLock<F> {
 
     /// Tries for so many turns; after how many it had or had not the lock.
     fn try_for<M: Machine<F>>(&self, most: u32, machine: &M) -> Result<u32, u32> {
-        for turns in 0..most {
+        let mut turns = 0_u32;
+        while turns < most {
             if self.state.load(Relaxed) == FREE && self.try_lock() {
                 return Ok(turns);
             }
-            machine.pause();
+            turns = turns.saturating_add(machine.pause(turns));
         }
-        Err(most)
+        Err(turns)
     }
 
     fn wait_in_queue<M: Machine<F>>(&self, machine: &M) -> u32 {
@@ -113,28 +114,27 @@ impl<F: Family> RawLock<F> {
         if let Some(before) = named(self.tail.swap(name(me), AcqRel)) {
             machine.waiter(before).next.store(name(me), Release);
             while own.is_first.load(Acquire) == 0 {
-                machine.pause();
-                turns = turns.saturating_add(1);
+                turns = turns.saturating_add(machine.pause(turns));
             }
         }
         turns
     }
 
     fn take_as_first<M: Machine<F>>(&self, machine: &M) -> u32 {
-        let mut turns = 0_u32;
+        let (mut turns, mut has_reserved) = (0_u32, false);
         loop {
             let state = self.state.load(Relaxed);
             if state != HELD && self.state.replace(state, HELD, Acquire) {
-                if turns >= M::TURNS_UNTIL_RESERVED {
+                if has_reserved {
                     self.after.store(FREE, Relaxed);
                 }
                 return turns;
             }
-            if turns == M::TURNS_UNTIL_RESERVED {
+            if turns >= M::TURNS_UNTIL_RESERVED && !has_reserved {
                 self.after.store(RESERVED, Relaxed);
+                has_reserved = true;
             }
-            machine.pause();
-            turns = turns.saturating_add(1);
+            turns = turns.saturating_add(machine.pause(turns));
         }
     }
 
@@ -149,7 +149,7 @@ impl<F: Family> RawLock<F> {
                 machine.waiter(next).is_first.store(1, Release);
                 return;
             }
-            machine.pause();
+            machine.pause(0);
         }
     }
 }

@@ -159,8 +159,7 @@ impl<F: Family, S: Slots<F>> RawShared<F, S> {
         for slot in self.slots.all() {
             // Acquires what each reader did before it ended.
             while slot.load(Acquire) != WRITER {
-                machine.pause();
-                turns = turns.saturating_add(1);
+                turns = turns.saturating_add(machine.pause(turns));
             }
         }
         turns

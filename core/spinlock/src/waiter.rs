@@ -50,6 +50,7 @@ pub trait Machine<F: Family> {
     /// The place of a CPU that runs. Each has one.
     fn waiter(&self, cpu: CpuId) -> &Waiter<F>;
 
-    /// Lets time pass in a loop that waits. Takes no lock.
-    fn pause(&self);
+    /// Lets time pass in a loop that has made so many turns; returns how many more it was worth, one at least.
+    /// Takes no lock.
+    fn pause(&self, turns: u32) -> u32;
 }

@@ -46,8 +46,9 @@ impl<const CPUS: usize, const TURNS: u32> Machine<Watched> for Cpu<'_, CPUS, TUR
         &self.0.waiters[cpu.index()]
     }
 
-    fn pause(&self) {
+    fn pause(&self, _turns: u32) -> u32 {
         loom::thread::yield_now();
+        1
     }
 }
 

@@ -41,9 +41,10 @@ impl Machine<Native> for Cpu<'_> {
         &self.0.waiters[cpu.index()]
     }
 
-    fn pause(&self) {
+    fn pause(&self, _turns: u32) -> u32 {
         self.0.turns[self.1 as usize].fetch_add(1, Ordering::SeqCst);
         thread::yield_now();
+        1
     }
 }
 

@@ -50,8 +50,9 @@ impl<S> Machine<Watched> for Cpu<'_, S> {
         &self.0.waiters[cpu.index()]
     }
 
-    fn pause(&self) {
+    fn pause(&self, _turns: u32) -> u32 {
         loom::thread::yield_now();
+        1
     }
 }
 

@@ -209,6 +209,14 @@ pub fn init_timer(vector: u8, by_deadline: bool) {
     }
 }
 
+/// Makes the timer, in the mode that it has, raise another vector.
+pub fn set_timer_vector(vector: u8, by_deadline: bool) {
+    let mode = if by_deadline { TIMER_TSC_DEADLINE } else { 0 };
+    write(TIMER, mode | u32::from(vector));
+    // Before a deadline that follows: a write to a page may come after one to an MSR.
+    core::sync::atomic::fence(Ordering::SeqCst);
+}
+
 /// Lets the timer fire once, after `ticks` of its counter; 0 stops it.
 pub fn arm_counter(ticks: u32) {
     write(TIMER_INITIAL, ticks);

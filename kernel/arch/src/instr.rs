@@ -154,6 +154,12 @@ pub unsafe fn write_cr3(value: u64) {
     unsafe { asm!("mov cr3, {}", in(reg) value, options(nostack, preserves_flags)) }
 }
 
+/// Holds back interrupts whose vector's upper half is `class` at most, while interrupts are open; 0 holds back none.
+pub fn hold_back_interrupts(class: u64) {
+    // SAFETY: by itself this only delays interrupts; classes are 0 to 15, other bits are reserved.
+    unsafe { asm!("mov cr8, {}", in(reg) class & 0xf, options(nomem, nostack, preserves_flags)) }
+}
+
 /// The feature switches.
 pub fn read_cr4() -> u64 {
     let value;

@@ -11,7 +11,7 @@ use crate::vector::Vector;
 /// Vectors below belong to the processor's exceptions.
 const FIRST: u8 = 0x20;
 /// Vectors from here on are the kernel's own.
-const FIRST_RESERVED: u8 = 0xf0;
+const FIRST_RESERVED: u8 = Vector::KICK.0;
 const SLOTS: usize = 256 - FIRST as usize;
 
 #[derive(Clone, Copy)]

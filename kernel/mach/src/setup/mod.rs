@@ -88,6 +88,7 @@ extern "C" fn on_guarded_stack(_: usize, _: usize) -> ! {
 fn bind_vectors() {
     irq::bind(Vector::TIMER, time::interrupt, 0);
     irq::bind(Vector::KICK, |_| (), 0);
+    irq::bind(Vector::NAP, |_| (), 0);
     irq::bind(Vector::SERVICE, cpu::service_interrupt, 0);
 }
 

@@ -42,6 +42,7 @@ pub fn start_secondary_cpus(entry: fn() -> !) {
             klog!("CPU {apic_id} stays off: it does not come");
         }
     }
+    crate::sync::nap_in_waits(time::nap);
 }
 
 /// Starts one CPU by code in the free page at `page`; whether it came.

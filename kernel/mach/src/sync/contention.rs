@@ -6,8 +6,8 @@
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
-use base::CpuId;
-use spinlock::{Machine, Native, RawLock, RawShared, Slots, Waiter};
+use base::{CpuId, Duration};
+use spinlock::{Machine, Nap, Native, RawLock, RawShared, Slots, Waiter};
 
 use super::Once;
 use crate::cpu::{self, Own, own};
@@ -20,6 +20,9 @@ const CLASSES_MAX: usize = 128;
 const PATIENCE_TURNS: u32 = 1 << 20;
 /// 0 where the host runs all CPUs at all times. The host treats all locks alike.
 static TURNS_BEFORE_QUEUE: AtomicU32 = AtomicU32::new(PATIENCE_TURNS);
+
+/// How a CPU naps, once all can, if the host may stop one.
+static NAP: Once<fn(Duration)> = Once::new();
 
 /// Each CPU's own: it waits for one lock at a time.
 static WAITERS: Own<Waiter<Native>> = own!(Waiter<Native>, Waiter::new());
@@ -42,7 +45,7 @@ pub struct Contention {
     pub class: &'static str,
     /// Acquisitions that had to wait.
     pub waits: u64,
-    /// Turns of the loops in which they waited.
+    /// Turns of the loops in which they waited; a nap counts as those that fit into it.
     pub turns: u64,
 }
 
@@ -76,6 +79,13 @@ pub fn contention() -> impl Iterator<Item = Contention> {
 pub(crate) fn init() {
     if arch::cpuid::are_cpus_dedicated() {
         TURNS_BEFORE_QUEUE.store(0, Relaxed);
+    }
+}
+
+/// Lets waits be naps after a while, on all CPUs; once all have been started.
+pub(crate) fn nap_in_waits(nap: fn(Duration)) {
+    if !arch::cpuid::are_cpus_dedicated() {
+        NAP.call_once(|| nap);
     }
 }
 
@@ -139,7 +149,17 @@ impl Machine<Native> for ThisCpu {
         WAITERS.of(cpu)
     }
 
-    fn pause(&self) {
-        cpu::relax();
+    fn pause(&self, turns: u32) -> u32 {
+        match Nap::after(turns).zip(NAP.get()) {
+            Some((nap, take)) => {
+                take(nap.span);
+                cpu::serve();
+                nap.turns
+            }
+            None => {
+                cpu::relax();
+                1
+            }
+        }
     }
 }

@@ -13,7 +13,7 @@ mod spin;
 use core::sync::atomic::{AtomicBool, AtomicUsize};
 
 pub use contention::{Contention, contention};
-pub(crate) use contention::{add_cpu, init};
+pub(crate) use contention::{add_cpu, init, nap_in_waits};
 pub use lazy::Lazy;
 pub use once::Once;
 pub use shared::{ReadGuard, ReadMostly, RwSpin, Shared, WriteGuard};

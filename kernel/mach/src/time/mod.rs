@@ -25,7 +25,7 @@ pub use timer::{affordable_interval, exit_cost, on_deadline, set_deadline};
 
 pub(crate) use clock::shown;
 pub(crate) use timekeeper::init_wall;
-pub(crate) use timer::{init as init_timer, interrupt};
+pub(crate) use timer::{init as init_timer, interrupt, nap};
 
 use core::sync::atomic::{AtomicU64, Ordering};
 

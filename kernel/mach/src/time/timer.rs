@@ -1,4 +1,7 @@
 //! The local timer of each CPU.
+//!
+//! Invariant **Napping**: in the midst of the kernel only interrupts of the highest class are let in. Their handlers are
+//! the end of a nap, which does nothing, and service for other CPUs, which a CPU that spins gives as well.
 
 use core::cell::Cell;
 use core::ops::RangeInclusive;
@@ -77,6 +80,10 @@ fn measure_arming() {
     };
     let shortest = (0..ARMINGS_MEASURED).map(measure).min().unwrap_or(0);
     ARMING_NS.store(shortest, Ordering::Relaxed);
+    disarm();
+}
+
+fn disarm() {
     if BY_DEADLINE.load(Ordering::Relaxed) {
         arch::apic::arm_deadline(0);
     } else {
@@ -105,6 +112,23 @@ pub(crate) fn interrupt(_: usize) {
     }
 }
 
+/// Halts until `span` is over or another CPU asks for service, in the midst of the kernel: any lock may be held.
+/// Interrupts of lower classes wait, as they do while the kernel runs. The timer is this CPU's, and set up.
+pub(crate) fn nap(span: Duration) {
+    let by_deadline = BY_DEADLINE.load(Ordering::Relaxed);
+    arch::instr::hold_back_interrupts(u64::from(Vector::TIMER.class()));
+    arch::apic::set_timer_vector(Vector::NAP.number(), by_deadline);
+    arm(super::now() + span);
+    // SAFETY: the IDT is loaded, and by **Napping** the handlers that can run find nothing half changed.
+    unsafe { arch::instr::enable_and_halt() }
+    arch::apic::set_timer_vector(Vector::TIMER.number(), by_deadline);
+    match ARMED.get().get() {
+        Instant::NEVER => disarm(),
+        deadline => arm(deadline),
+    }
+    arch::instr::hold_back_interrupts(0);
+}
+
 /// Sets this CPU's timer up; the boot CPU also measures its speed.
 pub(crate) fn init(first: bool) {
     if first {
@@ -116,6 +140,8 @@ pub(crate) fn init(first: bool) {
         follow(super::shown().scale.multiplier);
     }
     arch::apic::init_timer(Vector::TIMER.number(), BY_DEADLINE.load(Ordering::Relaxed));
+    // Made now: a nap must not allocate.
+    ARMED.get().set(Instant::NEVER);
     if first {
         measure_arming();
     }
