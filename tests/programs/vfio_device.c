@@ -1,6 +1,9 @@
 // A program drives a device through /dev/vfio: registers, memory for it, interrupts, and what the
 // IOMMU refuses. Only where the machine has the device behind an IOMMU.
 #define _GNU_SOURCE
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 
 #include "vfio.h"
@@ -123,6 +126,65 @@ static void an_interrupt_counts_an_eventfd_up(void) {
     CHECK(ioctl(edu.device, VFIO_DEVICE_SET_IRQS, &off) == -1 && errno == EINVAL);
     close(event);
     close(other);
+}
+
+// The CPU to which the device's message goes; -1 if it cannot go to another one.
+static int cpu_of_message(void) {
+    char path[64], line[100];
+    int cpu = -1;
+    snprintf(path, sizeof path, "/proc/self/fdinfo/%d", edu.device);
+    FILE *file = fopen(path, "r");
+    while (file && fgets(line, sizeof line, file)) sscanf(line, "vfio-interrupt-cpus: %d", &cpu);
+    if (file) fclose(file);
+    return cpu;
+}
+
+static void run_on(int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    CHECK(sched_setaffinity(0, sizeof set, &set) == 0);
+}
+
+static int event_of_waiter;
+static atomic_int rounds_heard;
+
+static void *waits_on_the_last_cpu(void *unused) {
+    uint64_t count;
+    run_on(sysconf(_SC_NPROCESSORS_ONLN) - 1);
+    while (read(event_of_waiter, &count, sizeof count) == sizeof count && count < 1000)
+        atomic_fetch_add(&rounds_heard, 1);
+    return unused;
+}
+
+// Interrupts go where the thread waits that they wake, after some that had to call another CPU.
+static void an_interrupt_follows_its_program(void) {
+    pthread_t waiter;
+    int last = sysconf(_SC_NPROCESSORS_ONLN) - 1;
+    uint64_t end = 1000;
+    cpu_set_t all;
+    CHECK(sched_getaffinity(0, sizeof all, &all) == 0);
+    run_on(0);
+    event_of_waiter = eventfd(0, 0);
+    CHECK(lead(&edu, VFIO_PCI_MSI_IRQ_INDEX, 0, event_of_waiter) == 0);
+    int first = cpu_of_message();
+    CHECK(first == 0 || first == -1);
+    CHECK(pthread_create(&waiter, NULL, waits_on_the_last_cpu, NULL) == 0);
+    for (int round = 1; round <= 2000 && first == 0 && cpu_of_message() != last; round++) {
+        wait_ms(1);
+        set(&edu, RAISE, 1);
+        for (int ms = 0; ms < 20000 && atomic_load(&rounds_heard) < round; ms++) wait_ms(1);
+        CHECK(atomic_load(&rounds_heard) == round);
+        set(&edu, ACKNOWLEDGE, 1);
+    }
+    CHECK(first == -1 || cpu_of_message() == last);
+    CHECK(write(event_of_waiter, &end, sizeof end) == sizeof end);
+    CHECK(pthread_join(waiter, NULL) == 0);
+    CHECK(sched_setaffinity(0, sizeof all, &all) == 0);
+    struct vfio_irq_set off = {sizeof off, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_TRIGGER,
+                               VFIO_PCI_MSI_IRQ_INDEX, 0, 0};
+    CHECK(ioctl(edu.device, VFIO_DEVICE_SET_IRQS, &off) == 0);
+    close(event_of_waiter);
 }
 
 // Refused requests of functions that nobody knows, if interrupts are remapped; else -1.
@@ -286,6 +348,7 @@ int main(void) {
     TEST(what_was_unmapped_is_refused);
     TEST(a_device_writes_only_where_its_mapping_says);
     TEST(an_interrupt_counts_an_eventfd_up);
+    TEST(an_interrupt_follows_its_program);
     TEST(a_device_that_names_an_entry_of_nobody_raises_no_interrupt);
     TEST(configuration_space_is_shown_and_not_given);
     TEST(a_device_that_may_not_reach_out_reaches_nothing);

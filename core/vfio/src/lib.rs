@@ -11,7 +11,7 @@
 //! - configuration space by [`Config`]: of what a program writes, two bits reach the device,
 //!   and the rest is remembered or dropped;
 //! - interrupts by [`IrqSet`]: a program says which eventfd an interrupt counts up, never where
-//!   the device sends it.
+//!   the device sends it: that is where the threads are that it wakes ([`Steering`]).
 //!
 //! Numbers and layouts are Linux's (include/uapi/linux/vfio.h), as are the errors of wrong
 //! arguments: programs made for Linux run unchanged.
@@ -31,6 +31,7 @@ mod layout;
 mod mappings;
 pub mod numbers;
 mod pieces;
+mod steering;
 #[cfg(test)]
 mod tests;
 
@@ -42,3 +43,4 @@ pub use layout::{
 };
 pub use mappings::{Iova, KERNEL_WINDOW, MAPPINGS_MAX, Mappings, Refusal, usable};
 pub use pieces::{Piece, pieces};
+pub use steering::Steering;

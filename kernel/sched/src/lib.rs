@@ -61,4 +61,4 @@ pub use softirq::{
 };
 pub use switch::{exit, finish_switch, park_until, run, switch_count, switches_of, yield_now};
 pub use tick::init;
-pub use wake::{interrupt, launch, lend, set_affinity, set_policy, wake};
+pub use wake::{interrupt, launch, lend, set_affinity, set_policy, wake, woken_elsewhere};

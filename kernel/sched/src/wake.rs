@@ -4,9 +4,11 @@
 //! done here: another CPU is interrupted, or the running thread is to look on its way out.
 
 use alloc::sync::Arc;
+use core::cell::Cell;
 
 use base::{CpuId, CpuSet};
 use dispatch::{Arrival, Policy, Rank, Wake};
+use mach::cpu::PerCpu;
 
 use crate::dispatcher::{DISPATCHER, Here};
 use crate::{Entity, Flags, Runnable, alarm, current, profile};
@@ -37,9 +39,20 @@ pub fn interrupt(thread: &Arc<Entity>) {
     }
 }
 
+/// Where this CPU has woken somebody elsewhere, for [`woken_elsewhere`].
+static WOKEN_ON: PerCpu<Cell<Option<CpuId>>> = PerCpu::new(|| Cell::new(None));
+
+/// The other CPU on which `act` has woken a thread last, if it has.
+pub fn woken_elsewhere<R>(act: impl FnOnce() -> R) -> (R, Option<CpuId>) {
+    WOKEN_ON.get().set(None);
+    let done = act();
+    (done, WOKEN_ON.get().take())
+}
+
 /// Interrupts `cpu` if it is another one.
 fn kick(cpu: CpuId) {
     if cpu != mach::cpu::id() {
+        WOKEN_ON.get().set(Some(cpu));
         mach::cpu::kick(cpu);
     }
 }
@@ -59,7 +72,7 @@ pub(crate) fn enqueue(thread: Arc<Entity>) {
 /// The same for a thread that has wanted a CPU for longer.
 pub(crate) fn queue(thread: Arc<Entity>) {
     match DISPATCHER.enqueue(thread, &current(), &Here) {
-        Arrival::Elsewhere(cpu) => mach::cpu::kick(cpu),
+        Arrival::Elsewhere(cpu) => kick(cpu),
         Arrival::Here { preempts } => note_waiting(preempts),
         Arrival::HereIdle => {}
     }

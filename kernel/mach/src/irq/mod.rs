@@ -11,7 +11,9 @@ mod vector;
 
 pub use crate::vector::Vector;
 pub use pins::{Polarity, Trigger, controllers, lead, mask, route, route_isa, unmask};
-pub use remap::{Destination, InterruptRemapper, Source, msi_message, plain_message, remap_by};
+pub use remap::{
+    Destination, InterruptRemapper, Source, lead_again, msi_message, plain_message, remap_by,
+};
 pub use vector::{allocate, count};
 
 pub(crate) use pic::silence as silence_pics;

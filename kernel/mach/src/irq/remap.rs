@@ -57,13 +57,23 @@ pub(super) fn lead(source: Source, to: Destination) -> Option<(u64, u32)> {
 
 /// What a function must write, and where, to raise `vector` on `cpu`.
 pub fn msi_message(function: PciAddress, vector: Vector, cpu: CpuId) -> (u64, u32) {
+    lead_message(function, vector, cpu).unwrap_or_else(|| plain_message(vector, cpu))
+}
+
+/// Has what the function was told to write for `vector` raise it on another CPU from now on. False if its interrupts are
+/// not remapped, so that it would have to be told.
+pub fn lead_again(function: PciAddress, vector: Vector, cpu: CpuId) -> bool {
+    lead_message(function, vector, cpu).is_some()
+}
+
+fn lead_message(function: PciAddress, vector: Vector, cpu: CpuId) -> Option<(u64, u32)> {
     let to = Destination {
         vector: vector.number(),
         is_nmi: false,
         is_level: false,
         apic_id: crate::cpu::apic_id(cpu),
     };
-    lead(Source::Function(function), to).unwrap_or_else(|| plain_message(vector, cpu))
+    lead(Source::Function(function), to)
 }
 
 /// The same for who is not behind an IOMMU, as IOMMUs themselves (SDM volume 3, 12.11).

@@ -83,6 +83,14 @@ impl File for DeviceFile {
         let strays = vectors::strays();
         _ = writeln!(text, "vfio-dropped-bytes:\t{dropped}");
         _ = writeln!(text, "vfio-stray-interrupts:\t{strays}");
+        _ = write!(text, "vfio-interrupt-cpus:\t");
+        for cpu in self.0.interrupts.lock().cpus() {
+            _ = match cpu {
+                Some(cpu) => write!(text, "{} ", cpu.0),
+                None => write!(text, "- "),
+            };
+        }
+        _ = writeln!(text);
     }
 
     fn label(&self) -> String {

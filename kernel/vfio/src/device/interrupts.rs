@@ -1,11 +1,11 @@
 //! Interrupts: which message counts up which eventfd (VFIO_DEVICE_SET_IRQS).
 //!
-//! A message of the device goes to the CPU that set it up, where its program is likely to wait. The
-//! kernel writes the messages; a program only names eventfds.
+//! A message of the device goes to the CPU that set it up, where its program is likely to wait, and follows that from there
+//! ([`crate::vectors`]). The kernel writes the messages; a program only names eventfds.
 
 use alloc::vec::Vec;
 
-use base::VirtAddr;
+use base::{CpuId, VirtAddr};
 use hal::msi::Msi;
 use hal::pci::{Msix, PciFunction};
 use mach::mem::fallible::{self, TryGrow};
@@ -124,6 +124,11 @@ impl Interrupts {
             self.kind = Some(Kind::Msix(msix));
         }
         (0..self.lines.len()).for_each(|number| self.send(shape, number));
+    }
+
+    /// The CPU of each message that leads somewhere, if it may change.
+    pub fn cpus(&self) -> impl Iterator<Item = Option<CpuId>> {
+        self.lines.iter().flatten().map(Claim::cpu)
     }
 
     fn signal(&self, number: usize) {
