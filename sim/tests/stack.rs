@@ -20,6 +20,7 @@ mod groups_v4;
 mod hostile;
 mod ipv6;
 mod journal;
+mod low_water;
 mod middleboxes;
 mod moves;
 mod narrow;

@@ -78,6 +78,8 @@ pub struct Options {
     pub defer_timeouts: u8,
     /// Most bytes that the peer is offered; zero for what the buffer holds.
     pub window_clamp: u32,
+    /// Bytes for which the program waits: a stream with fewer is not readable (Linux: `SO_RCVLOWAT`). One at least.
+    pub receive_low_water: u32,
     /// How congestion is controlled.
     pub congestion: Algorithm,
     /// Most bytes queued for sending.
@@ -199,6 +201,7 @@ impl Default for Options {
             syn_timeouts: 0,
             defer_timeouts: 0,
             window_clamp: 0,
+            receive_low_water: 1,
             congestion: Algorithm::Cubic,
             send_buffer: BUFFER_BYTES,
             recv_buffer: BUFFER_BYTES,
@@ -215,6 +218,15 @@ impl Options {
             0 => self.recv_buffer,
             clamp => clamp.min(self.recv_buffer),
         }
+    }
+
+    /// Half of the largest buffer is the most that a program may wait for, so that its peer goes on meanwhile.
+    pub(crate) fn limit_low_water(&mut self, recv_buffer_max: u32) {
+        let buffer = match self.is_recv_tuned {
+            true => recv_buffer_max,
+            false => self.recv_buffer,
+        };
+        self.receive_low_water = self.receive_low_water.min(buffer / 2).max(1);
     }
 
     /// The options of a connection that goes on as `own`: whose it is and by which way it goes

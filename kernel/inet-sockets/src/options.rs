@@ -23,7 +23,6 @@ pub(crate) fn get(handle: &Handle, name: OptionName) -> Result<OptionValue> {
     }
     match name {
         OptionName::Error => Ok(OptionValue::PendingError(handle.take_error())),
-        OptionName::ReceiveLowWater => Ok(OptionValue::Number(1)),
         name if is_accepted(name) => Ok(OptionValue::Number(0)),
         name => handle.common.get(name).ok_or(Error::NoSuchOption),
     }
@@ -74,6 +73,9 @@ fn from_stack(handle: &Handle, options: &Options, name: OptionName) -> Option<Op
         }),
         OptionName::DeferAccept => number(pauses_secs(options.defer_timeouts)),
         OptionName::WindowClamp => number(options.window_clamp),
+        OptionName::ReceiveLowWater if handle.transport == Transport::Tcp => {
+            number(options.receive_low_water)
+        }
         OptionName::Linger => {
             let wait = options
                 .linger_secs
@@ -93,7 +95,6 @@ pub(crate) fn is_accepted(name: OptionName) -> bool {
             | OptionName::FastOpen
             | OptionName::FinTimeout
             | OptionName::NotSentLowWater
-            | OptionName::ReceiveLowWater
             | OptionName::BusyPoll
             | OptionName::IncomingCpu
             | OptionName::PacketInfo
@@ -162,6 +163,9 @@ pub(crate) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
     if let Some(number) = bound_device::named(&handle.stack, name, value) {
         return bound_device::bind(handle, number?);
     }
+    if is_stream && name == OptionName::ReceiveLowWater {
+        return set_low_water(handle, value);
+    }
     if let Some(change) = to_stack(handle, name, value)? {
         return handle.configure(|options| {
             change.apply(options);
@@ -177,6 +181,18 @@ pub(crate) fn set(handle: &Handle, name: OptionName, value: OptionValue) -> Resu
             .set(name, value)
             .unwrap_or(Err(Error::NoSuchOption)),
     }
+}
+
+/// The stack says how much it can be, and what is readable; calls that receive look at what is noted here.
+fn set_low_water(handle: &Handle, value: OptionValue) -> Result<()> {
+    // A negative number is the largest, as in Linux.
+    let wanted = u32::try_from(value.number()?).unwrap_or(i32::MAX as u32);
+    handle.configure(|options| options.receive_low_water = wanted)?;
+    let made = handle.options()?.receive_low_water.cast_signed();
+    let noted = handle
+        .common
+        .set(OptionName::ReceiveLowWater, OptionValue::Number(made));
+    noted.unwrap_or(Err(Error::NoSuchOption))
 }
 
 /// A checked change of the stack's options.

@@ -218,8 +218,8 @@ structures! {
         min_hop_count, queue_failures_v4, queue_failures_v6, segment_bytes, join_datagrams,
         is_filtered, v6_only, no_delay, cork, keepalive, ttl, multicast_ttl, multicast_loop, tos,
         keep_count, max_segment, keep_idle_secs, keep_interval_secs, linger_secs, user_timeout_ms,
-        syn_timeouts, defer_timeouts, window_clamp, congestion, send_buffer, recv_buffer,
-        is_send_tuned, is_recv_tuned,
+        syn_timeouts, defer_timeouts, window_clamp, receive_low_water, congestion, send_buffer,
+        recv_buffer, is_send_tuned, is_recv_tuned,
     }
 }
 

@@ -198,6 +198,7 @@ fn value_of(options: &Options, level: i32, name: i32) -> Option<OptionBytes> {
         (libc::SOL_SOCKET, libc::SO_KEEPALIVE) => options.keepalive.into(),
         (libc::SOL_SOCKET, libc::SO_SNDBUF) => options.send_buffer,
         (libc::SOL_SOCKET, libc::SO_RCVBUF) => options.recv_buffer,
+        (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => options.receive_low_water,
         (libc::SOL_SOCKET, libc::SO_LINGER) => return Some(linger(options)),
         (libc::IPPROTO_IP, libc::IP_TOS) => options.tos.into(),
         (libc::IPPROTO_IP, libc::IP_TTL) => options.ttl.into(),
@@ -261,6 +262,10 @@ fn change(options: &mut Options, which: (i32, i32), number: i32, second: i32) {
         }
         (libc::SOL_SOCKET, libc::SO_RCVBUF) => {
             (options.recv_buffer, options.is_recv_tuned) = (count, false);
+        }
+        // A negative number is the largest, as in Linux.
+        (libc::SOL_SOCKET, libc::SO_RCVLOWAT) => {
+            options.receive_low_water = u32::try_from(number).unwrap_or(i32::MAX as u32).max(1);
         }
         (libc::SOL_SOCKET, libc::SO_LINGER) => {
             options.linger_secs = is_on.then(|| short(second.max(0)));

@@ -31,14 +31,55 @@ impl<L: Link> Host<L> {
         Ok(taken.map(drop)?)
     }
 
+    /// The same for a call that waits as long as they are fewer than its program wants (SO_RCVLOWAT).
+    ///
+    /// Errors: `AGAIN` as long as they are.
+    #[inline(always)]
+    pub fn take_enough(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<()> {
+        self.take(open, to)?;
+        match open.is_nonblocking() {
+            true => Ok(()),
+            false => {
+                let least = self.low_water(open)?;
+                self.take_more(open, to, least)
+            }
+        }
+    }
+
     /// The same until there is no room, or no more will come (MSG_WAITALL).
     pub fn take_all(&mut self, open: &Open, to: &mut Scatter<'_, '_>) -> Result<()> {
-        loop {
+        self.take_more(open, to, usize::MAX)
+    }
+
+    fn take_more(&mut self, open: &Open, to: &mut Scatter<'_, '_>, least: usize) -> Result<()> {
+        while to.room() != 0 && to.done() < least {
             let before = to.done();
             self.take(open, to)?;
-            if to.room() == 0 || to.done() == before {
-                return Ok(());
+            if to.done() == before {
+                break;
             }
+        }
+        Ok(())
+    }
+
+    /// Bytes for which a program waits.
+    fn low_water(&mut self, open: &Open) -> Result<usize> {
+        let (stack, _) = self.parts();
+        Ok(stack.options(open.id())?.receive_low_water as usize)
+    }
+
+    /// Whether a call that copies bytes and may wait has enough of them: as many as there is room for, or with
+    /// `is_for_all` unset those for which the program waits.
+    ///
+    /// Errors: `AGAIN` if not.
+    pub fn check_enough(&mut self, open: &Open, room: usize, is_for_all: bool) -> Result<()> {
+        let least = match is_for_all {
+            true => room,
+            false => self.low_water(open)?.min(room),
+        };
+        match !self.is_up() || self.parts().0.has_unread(open.id(), least) {
+            true => Ok(()),
+            false => Err(Errno::AGAIN),
         }
     }
 

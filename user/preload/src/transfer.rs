@@ -48,7 +48,18 @@ pub fn is_ours(number: c_int) -> bool {
 
 /// Whether a datagram socket was shut down, and the call would wait for ever.
 fn is_over(open: &Open, way: Way) -> bool {
-    open.ready().contains(Events::RDHUP) && !open.is_nonblocking() && !way.is_impatient
+    open.ready().contains(Events::RDHUP) && may_wait(open, way)
+}
+
+/// Whether a call may wait.
+fn may_wait(open: &Open, way: Way) -> bool {
+    !open.is_nonblocking() && !way.is_impatient
+}
+
+#[cold]
+fn peek_what_waits(number: c_int, to: &mut Scatter<'_, '_>) -> Result<Option<Heard>> {
+    let way = Way::of(Direction::Receive, libc::MSG_DONTWAIT);
+    patiently(number, way, |host, open| host.peek(open, to).map(|()| None))
 }
 
 /// Whether bytes of a stream are thrown away (MSG_TRUNC).
@@ -80,7 +91,7 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
     if flags & libc::MSG_ERRQUEUE != 0 {
         return receive_failure(number, pieces);
     }
-    let (mut to, mut wanted) = (Scatter::new(pieces), None);
+    let (mut to, mut wanted, mut is_short) = (Scatter::new(pieces), None, false);
     let way = Way::of(Direction::Receive, flags);
     let taken = patiently(number, way, |host, open| match open.transport() {
         Transport::Tcp if is_unseen(flags) => {
@@ -89,11 +100,20 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
             Ok(None)
         }
         Transport::Tcp if to.room() == 0 => Ok(None),
-        Transport::Tcp if flags & libc::MSG_PEEK != 0 => host.peek(open, &mut to).map(|()| None),
+        Transport::Tcp if flags & libc::MSG_PEEK != 0 => {
+            is_short = may_wait(open, way)
+                && host
+                    .check_enough(open, to.room(), flags & libc::MSG_WAITALL != 0)
+                    .is_err();
+            match is_short {
+                true => Err(Errno::AGAIN),
+                false => host.peek(open, &mut to).map(|()| None),
+            }
+        }
         Transport::Tcp if flags & libc::MSG_WAITALL != 0 => {
             host.take_all(open, &mut to).map(|()| None)
         }
-        Transport::Tcp => host.take(open, &mut to).map(|()| None),
+        Transport::Tcp => host.take_enough(open, &mut to).map(|()| None),
         Transport::Udp if flags & libc::MSG_PEEK != 0 => {
             host.peek_datagram(open, &mut to).map(Some)
         }
@@ -106,6 +126,13 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
             }
         }
     });
+    let taken = match taken {
+        // In the end it has what there is.
+        Err(error @ (Errno::AGAIN | Errno::INTERRUPTED)) if is_short => {
+            peek_what_waits(number, &mut to).map_err(|_| error)
+        }
+        taken => taken,
+    };
     let done = to.done();
     match taken {
         Ok(None) => Ok(Received::stream(done)),

@@ -33,6 +33,26 @@ impl Stack {
         }
     }
 
+    /// The same after bytes were read. `None` if fewer bytes may come than the program waits for: what is true then is not
+    /// known from wakes.
+    #[inline]
+    pub fn poll_after_read(&self, id: SocketId) -> Option<Events> {
+        match self.sockets.get(id) {
+            Ok(Socket::Tcp(tcb)) if tcb.options.receive_low_water > 1 => None,
+            Ok(Socket::Tcp(tcb)) => Some(tcb.poll_but_writable()),
+            _ => Some(self.poll(id) - Events::WRITABLE),
+        }
+    }
+
+    /// Whether so many bytes wait in a stream, as many as there is room for, or no more will come: for who wants more
+    /// or fewer at once than [`Options::receive_low_water`]. There is nothing to wait for in others.
+    pub fn has_unread(&self, id: SocketId, least: usize) -> bool {
+        match self.sockets.get(id) {
+            Ok(Socket::Tcp(tcb)) => tcb.has_unread(least) || tcb.receives_no_more(),
+            _ => true,
+        }
+    }
+
     /// Whether a stream has room to send.
     #[inline]
     pub fn is_writable(&self, id: SocketId) -> bool {
@@ -94,6 +114,12 @@ impl Stack {
                     tcb.arm_keepalive(now);
                 }
                 tcb.choose_congestion();
+                if had.receive_low_water != tcb.options.receive_low_water {
+                    tcb.make_room_for_low_water(&mut self.net);
+                    if tcb.poll_but_writable().contains(Events::READABLE) {
+                        env.wake(id, Events::READABLE);
+                    }
+                }
                 let (local, sharing) = (tcb.tuple.local, sharing_of(&tcb.options, false));
                 if tcb.is_bound
                     && let Some(entry) = self.net.demux.tcp.entry(local.port, id.index)
@@ -102,7 +128,11 @@ impl Stack {
                 }
                 self.push_out(env, id);
             }
-            Socket::Listener(listener) => change(&mut listener.options),
+            Socket::Listener(listener) => {
+                change(&mut listener.options);
+                let most = self.net.config.recv_buffer_max;
+                listener.options.limit_low_water(most);
+            }
             Socket::Frozen(frozen) => change(&mut frozen.snapshot.options),
             Socket::Udp(socket) => {
                 let queued = |of: &Options| (of.queue_failures_v4, of.queue_failures_v6);

@@ -197,6 +197,9 @@ impl Tcb {
     pub(super) fn establish<E: Env>(&mut self, cx: &mut Context<'_, E>) {
         self.state = State::Established;
         self.arm_keepalive(cx.now);
+        if self.options.receive_low_water > 1 {
+            self.make_room_for_low_water(cx.net);
+        }
         if self.sender.fin != super::tcb::Fin::Open {
             self.state = State::FinWait1;
         }

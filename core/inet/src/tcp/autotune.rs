@@ -126,6 +126,20 @@ impl Tcb {
         self.receiver.tuning.grown += more;
     }
 
+    /// The program waits for so many bytes: the window of a connection shall hold twice as much.
+    pub(crate) fn make_room_for_low_water(&mut self, net: &mut Net) {
+        let options = &mut self.options;
+        options.limit_low_water(net.config.recv_buffer_max);
+        let wanted = options.receive_low_water.saturating_mul(2);
+        let may_grow = options.is_recv_tuned && self.state.is_synchronized();
+        if !may_grow || wanted <= options.recv_buffer {
+            return;
+        }
+        let more = net.grow(wanted - options.recv_buffer);
+        options.recv_buffer += more;
+        self.receiver.tuning.grown += more;
+    }
+
     /// Buffers that had grown elsewhere do so here, as far as there is room.
     pub(super) fn regrow(&mut self, net: &mut Net) {
         let fresh = net.config.stream;

@@ -114,10 +114,43 @@ impl Tcb {
             && !self.receiver.is_finished
             && !self.receiver.is_shut;
         let mut events = Events::empty();
-        events.set(Events::READABLE, !self.receiver.queue.is_empty());
+        events.set(Events::READABLE, self.is_readable());
         match is_open {
             true => events,
             false => events | self.poll_ends(),
+        }
+    }
+
+    /// Whether so many bytes wait as the program waits for.
+    #[inline]
+    fn is_readable(&self) -> bool {
+        self.has_unread(self.options.receive_low_water as usize)
+    }
+
+    /// Whether so many bytes wait, or as many as there is room for.
+    #[inline]
+    pub(crate) fn has_unread(&self, least: usize) -> bool {
+        let unread = self.receiver.queue.len();
+        unread != 0 && (unread >= least || self.is_full(unread))
+    }
+
+    /// Whether it has ended, or was never open.
+    pub(crate) fn receives_no_more(&self) -> bool {
+        self.poll_ends().contains(Events::READABLE)
+    }
+
+    /// Whether the peer may send next to nothing before the program reads.
+    #[cold]
+    fn is_full(&self, unread: usize) -> bool {
+        let room = (self.options.window_max() as usize).saturating_sub(unread);
+        self.is_window_held_back || room <= usize::from(self.receiver.segment_max)
+    }
+
+    /// Wakes a program whose bytes are too few for it, and will not be more.
+    pub(super) fn wake_below_low_water<E: Env>(&self, cx: &mut Context<'_, E>) {
+        let unread = self.receiver.queue.len();
+        if unread != 0 && unread < self.options.receive_low_water as usize {
+            cx.env.wake(self.id, Events::READABLE);
         }
     }
 

@@ -99,6 +99,7 @@ impl Tcb {
             self.wake_starved(cx);
         }
         if self.is_window_held_back {
+            self.wake_below_low_water(cx);
             self.is_window_held_back = cx.net.is_tcp_tight();
             self.on_read(cx);
         }

@@ -6,6 +6,7 @@ use inet::{Algorithm, State};
 use mm::io::Sink;
 use sync::{Error, Result};
 
+use super::stream::Until;
 use super::{TcpSocket, repair};
 use crate::address::{from_endpoint, to_endpoint, to_name};
 use crate::sigpipe;
@@ -90,12 +91,13 @@ impl Socket for TcpSocket {
             true => &mut nowhere,
             false => to,
         };
-        let bytes = if flags.contains(MessageFlags::PEEK) {
-            self.peek(to, how)?
-        } else if flags.contains(MessageFlags::WAITALL) {
-            self.take_all(to, how)?
-        } else {
-            self.take(to, how)?
+        let until = match flags.contains(MessageFlags::WAITALL) {
+            true => Until::Full,
+            false => Until::LowWater,
+        };
+        let bytes = match flags.contains(MessageFlags::PEEK) {
+            true => self.peek(to, how, until)?,
+            false => self.gather(to, how, until)?,
         };
         Ok(Received::stream(bytes))
     }

@@ -17,10 +17,10 @@ use crate::{ioctl, sigpipe};
 
 /// When a receiving call has enough.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Until {
-    /// It has what is queued.
-    Queued,
-    /// It has all that it asked for.
+pub(crate) enum Until {
+    /// It has what is queued, and no less than the program waits for (SO_RCVLOWAT).
+    LowWater,
+    /// It has all that it asked for (MSG_WAITALL).
     Full,
 }
 
@@ -81,28 +81,35 @@ impl File for TcpSocket {
 impl TcpSocket {
     /// Moves received bytes to `to`, waiting for the first; 0 at the end of the stream.
     pub(crate) fn take(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        self.gather(to, how, Until::Queued)
+        self.gather(to, how, Until::LowWater)
     }
 
-    /// Like [`take`](Self::take) until `to` is full or the stream ends (MSG_WAITALL).
-    pub(crate) fn take_all(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
-        self.gather(to, how, Until::Full)
+    /// Bytes for which a call waits that has room for so many.
+    fn least(&self, room: usize, until: Until) -> usize {
+        match until {
+            Until::LowWater => self.handle.common.low_water(room),
+            Until::Full => room,
+        }
     }
 
-    /// Takes bytes until the queue is empty or `to` is full, however often a page of `to` has
-    /// to be brought in meanwhile.
-    fn gather(&self, to: &mut Sink<'_>, how: Option<Wait>, until: Until) -> Result<usize> {
+    /// Takes bytes until the queue is empty and it has enough or may not wait, or `to` is full, however often a page of
+    /// `to` has to be brought in meanwhile.
+    pub(crate) fn gather(
+        &self,
+        to: &mut Sink<'_>,
+        how: Option<Wait>,
+        until: Until,
+    ) -> Result<usize> {
         let before = to.done();
+        let least = self.least(to.remaining(), until);
         while to.remaining() != 0 {
             let had = to.done() - before;
             let step = match self.take_some(to, had) {
                 Ok(_) if to.is_faulted() => to.resolve(),
                 Ok(0) => break,
-                Ok(_) if until == Until::Queued => break,
+                Ok(_) if to.done() - before >= least => break,
                 Ok(_) => Ok(()),
-                Err(Error::WouldBlock) if had == 0 || until == Until::Full => {
-                    self.handle.wait(Events::IN, how)
-                }
+                Err(Error::WouldBlock) if had < least => self.wait_for_bytes(1, how),
                 // What is being repaired may be looked at only.
                 Err(Error::Invalid) if self.is_frozen() => Err(Error::NotPermitted),
                 Err(error) => Err(error),
@@ -112,6 +119,21 @@ impl TcpSocket {
             }
         }
         Ok(to.done() - before)
+    }
+
+    /// Waits for so many bytes, or as many as the stream will hold.
+    fn wait_for_bytes(&self, least: usize, how: Option<Wait>) -> Result<()> {
+        if least == self.handle.common.low_water(usize::MAX) {
+            return self.handle.wait(Events::IN, how);
+        }
+        let ready = || self.has_unread(least).then_some(());
+        let queue = &self.handle.waiter.pollee.queue;
+        queue.wait(how.ok_or(Error::WouldBlock)?, ready)
+    }
+
+    fn has_unread(&self, least: usize) -> bool {
+        let found = self.handle.look(|id, stack| stack.has_unread(id, least));
+        found.unwrap_or(true)
     }
 
     /// Takes what is queued, up to a page that is not there. Once the call `had` bytes, the
@@ -129,7 +151,7 @@ impl TcpSocket {
             let mut copy = |bytes: &[u8]| to.try_put(bytes);
             let taken = stack.recv_with(link, id, max, &mut copy);
             if let Ok(_) | Err(inet::Error::WouldBlock) = taken {
-                self.handle.waiter.after_read(stack.poll_but_writable(id));
+                self.handle.waiter.after_read(stack.poll_after_read(id));
                 after_bytes(stack, link);
             }
             Ok(taken?)
@@ -137,8 +159,13 @@ impl TcpSocket {
     }
 
     /// Copies received bytes to `to` and leaves them in the queue (MSG_PEEK).
-    pub(crate) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>) -> Result<usize> {
+    pub(crate) fn peek(&self, to: &mut Sink<'_>, how: Option<Wait>, until: Until) -> Result<usize> {
         let before = to.done();
+        let least = self.least(to.remaining(), until);
+        if least > 1 && how.is_some() {
+            // In the end it has what there is.
+            self.wait_for_bytes(least, how).ok();
+        }
         loop {
             let (max, seen) = (to.remaining(), to.done() - before);
             let mut copy = |bytes: &[u8]| to.try_put(bytes);

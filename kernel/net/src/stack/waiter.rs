@@ -124,13 +124,13 @@ impl Waiter {
         self.pollee.notify(events_of(events));
     }
 
-    /// A program has read, and the stack says what is true but for being writable.
+    /// A program has read, and the stack says what is true but for being writable, if wakes tell when that changes.
     #[inline]
-    pub fn after_read(&self, to_read: inet::Events) {
-        self.set(match () {
-            () if to_read.is_empty() => NOTHING,
-            () if to_read == inet::Events::READABLE => BYTES,
-            () => UNKNOWN,
+    pub fn after_read(&self, to_read: Option<inet::Events>) {
+        self.set(match to_read {
+            Some(events) if events.is_empty() => NOTHING,
+            Some(inet::Events::READABLE) => BYTES,
+            _ => UNKNOWN,
         });
     }
 

@@ -30,11 +30,12 @@ pub enum Portable {
 }
 
 /// Options that the kernel's socket has to be told: that of a connection that was accepted knows nothing of its listener's.
-const OPTIONS: [(i32, i32); 12] = [
+const OPTIONS: [(i32, i32); 13] = [
     (libc::SOL_SOCKET, libc::SO_REUSEADDR),
     (libc::SOL_SOCKET, libc::SO_REUSEPORT),
     (libc::SOL_SOCKET, libc::SO_KEEPALIVE),
     (libc::SOL_SOCKET, libc::SO_LINGER),
+    (libc::SOL_SOCKET, libc::SO_RCVLOWAT),
     (libc::IPPROTO_IP, libc::IP_TOS),
     (libc::IPPROTO_IP, libc::IP_TTL),
     (libc::IPPROTO_TCP, libc::TCP_NODELAY),

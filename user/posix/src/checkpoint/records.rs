@@ -6,7 +6,7 @@ use crate::encoding::{Encode, structures};
 
 /// The first of its bytes: what they are, and how they are laid out. A library that writes others says another
 /// number, and may read several.
-pub(crate) const FORMAT: u64 = u64::from_le_bytes(*b"sietch\x00\x01");
+pub(crate) const FORMAT: u64 = u64::from_le_bytes(*b"sietch\x00\x02");
 
 /// Everything.
 #[derive(PartialEq, Eq, Debug)]

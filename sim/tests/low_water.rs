@@ -1,0 +1,91 @@
+//! Programs that wait for many bytes at once (SO_RCVLOWAT) on a host that has memory for few.
+
+use base::Duration;
+use inet::{Config, Endpoint, Events, MemoryLimits, Offloads, SocketId, Transport};
+use sim::{Host, Side, Weather, World};
+
+const PORT: u16 = 80;
+const STREAMS: usize = 8;
+/// Bytes for which each program waits.
+const LOW_WATER: u32 = 256 << 10;
+/// Bytes of each stream.
+const TOTAL: usize = 300_000;
+/// Packet buffers of the host under test: a fourth of what the programs wait for.
+const BUFFERS: usize = 512;
+
+fn world() -> World {
+    let mut config = Config::default();
+    let mut world = World::with_buffers(1, Weather::FAIR, Offloads::default(), config, 1 << 15);
+    config.tcp_memory = MemoryLimits::below(BUFFERS / 2 * mbuf::BLOCK_BYTES);
+    world.right = Host::new(2, 1, Offloads::default(), config, BUFFERS);
+    world.run_for(Duration::from_millis(1));
+    world
+}
+
+/// Both ends of so many connections whose servers' programs wait.
+fn connections(world: &mut World) -> Vec<[SocketId; 2]> {
+    let here = Endpoint::v4(Host::address(2), PORT);
+    let Host { stack, env } = world.host(Side::Right);
+    let listener = stack.open(Transport::Tcp).unwrap();
+    stack.bind(listener, here).unwrap();
+    stack.listen(listener, 64).unwrap();
+    stack
+        .configure(env, listener, |options| {
+            options.receive_low_water = LOW_WATER
+        })
+        .unwrap();
+    let open = |_| {
+        let Host { stack, env } = world.host(Side::Left);
+        let client = stack.open(Transport::Tcp).unwrap();
+        stack.connect(env, client, here).unwrap();
+        world.run_for(Duration::from_millis(100));
+        let Host { stack, env } = world.host(Side::Right);
+        [client, stack.accept(env, listener).unwrap()]
+    };
+    (0..STREAMS).map(open).collect()
+}
+
+fn write(host: &mut Host, socket: SocketId, left: &mut usize) {
+    let Host { stack, env } = host;
+    let sent = stack.send_with(env, socket, *left, &mut |space| space.len());
+    *left -= sent.unwrap_or(0);
+}
+
+/// What a program reads that has been told that it may.
+fn read(host: &mut Host, socket: SocketId) -> usize {
+    let Host { stack, env } = host;
+    match stack.poll(socket).contains(Events::READABLE) {
+        true => stack
+            .recv_with(env, socket, usize::MAX, &mut |bytes| bytes.len())
+            .unwrap_or(0),
+        false => 0,
+    }
+}
+
+#[test]
+fn who_waits_for_more_than_memory_holds_is_told_of_what_there_is() {
+    let mut world = world();
+    let ends = connections(&mut world);
+    let (mut left, mut received) = ([TOTAL; STREAMS], [0; STREAMS]);
+    world.right.env.woken.clear();
+    // A few are left below their low water in the end.
+    let is_done = |received: &[usize]| {
+        let is_near = |got: &usize| TOTAL - got < LOW_WATER as usize;
+        received.iter().all(is_near)
+    };
+    let is_over = world.run_until(400_000, |world| {
+        for ([client, _], left) in ends.iter().zip(&mut left) {
+            if *left != 0 {
+                write(world.host(Side::Left), *client, left);
+            }
+        }
+        let woken = std::mem::take(&mut world.right.env.woken);
+        for ([_, server], received) in ends.iter().zip(&mut received) {
+            if woken.iter().any(|(socket, _)| socket == server) {
+                *received += read(world.host(Side::Right), *server);
+            }
+        }
+        is_done(&received)
+    });
+    assert!(is_over, "{received:?} of {TOTAL} bytes each");
+}
