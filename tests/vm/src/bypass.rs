@@ -38,6 +38,10 @@ pub const TESTS: &[Test] = &[
         serves_memcached,
     ),
     (
+        "memcached by libsietch.so that goes on in the background is on the link",
+        serves_in_the_background,
+    ),
+    (
         "nginx by libsietch.so sends files to many clients",
         serves_nginx,
     ),
@@ -76,6 +80,7 @@ const REDIS: u16 = 6379;
 const MEMCACHED: u16 = 11211;
 const HTTP: u16 = 80;
 const ECHO: u16 = 7;
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A machine with a VNIC for `program`, and the library.
 fn operator(setup: &Setup, programs: &[&str]) -> Result<Operator, String> {
@@ -275,6 +280,28 @@ fn serves_memcached(setup: &Setup) -> Result<(), String> {
     let served = together(CLIENTS, |number| memcached::client(address, number));
     served.map_err(|why| shell.guest.explain(&why))?;
     shell.ask("kill $!; wait $!")?;
+    shell.leave().map(drop)
+}
+
+/// It forks before its first socket, and its first process ends.
+fn serves_in_the_background(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = operator(setup, &["/usr/bin/memcached"])?;
+    let told = shell.ask_within(
+        &format!(
+            "{VARIABLES} memcached -d -vv -u root -l 0.0.0.0 -P /tmp/pid >/tmp/said 2>&1; \
+             until grep -q 'server listening' /tmp/said && [ -s /tmp/pid ]; do sleep 0.1; done; \
+             grep libsietch: /tmp/said; ls /proc/$(cat /tmp/pid)/exe && echo it runs"
+        ),
+        PATIENCE,
+    )?;
+    if !told.contains("it runs") || told.contains("libsietch:") {
+        return Err(told);
+    }
+    memcached::client((PROGRAM, MEMCACHED).into(), 1).map_err(|why| shell.guest.explain(&why))?;
+    shell.ask("kill $(cat /tmp/pid)")?;
     shell.leave().map(drop)
 }
 

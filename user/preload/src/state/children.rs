@@ -181,18 +181,11 @@ impl State {
             numbers::set(channel, Whose::Kernel);
             close_own(channel);
         }
-        if let Hosting::Open(mut host) = std::mem::replace(&mut self.hosting, Hosting::Refused) {
-            self.backlogs.iter_mut().for_each(|it| it.close(&host));
-            if config::get().is_some_and(|config| !config.is_card()) {
-                self.unconnected.extend(host.unconnected());
-            }
-            numbers::become_a_child();
-            seen::stop();
-            self.control = None;
-            close_own(std::mem::replace(&mut self.keeper_bell, -1));
-            let (port, station) = host.into_parts();
-            std::mem::forget(station);
-            drop(port);
+        match std::mem::replace(&mut self.hosting, Hosting::Refused) {
+            Hosting::Open(host) => self.leave_to_parent(host),
+            // The child is who opens the first socket, as a daemon does.
+            hosting @ (Hosting::Unopened | Hosting::Moved) => self.hosting = hosting,
+            Hosting::Refused | Hosting::Inherited => {}
         }
         self.inherit_loans();
         numbers::inherit_by(claim);
@@ -203,6 +196,20 @@ impl State {
             self.hosting = Hosting::Inherited;
         }
         self.bells = Bells::new();
+    }
+
+    fn leave_to_parent(&mut self, mut host: Box<Host<Port>>) {
+        self.backlogs.iter_mut().for_each(|it| it.close(&host));
+        if config::get().is_some_and(|config| !config.is_card()) {
+            self.unconnected.extend(host.unconnected());
+        }
+        numbers::become_a_child();
+        seen::stop();
+        self.control = None;
+        close_own(std::mem::replace(&mut self.keeper_bell, -1));
+        let (port, station) = host.into_parts();
+        std::mem::forget(station);
+        drop(port);
     }
 
     fn inherit_loans(&mut self) {
