@@ -3,6 +3,8 @@
 
 use std::ffi::{c_int, c_uint};
 use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::slice;
 
 use libc::{off_t, off64_t, size_t, ssize_t};
 use posix::{Direction, Errno, Gather, Result};
@@ -14,6 +16,8 @@ use crate::numbers::{Whose, whose};
 
 /// Bytes that are read at once.
 const STEP_BYTES: usize = 64 * 1024;
+/// Bytes that are read without memory of the heap's: servers send small files for each request.
+const SMALL_BYTES: usize = 4096;
 
 /// `sendfile(2)`.
 ///
@@ -92,18 +96,28 @@ pub unsafe extern "C" fn splice(
 }
 
 fn send_from(to: c_int, from: c_int, start: off_t, count: usize) -> Result<usize> {
-    let mut bytes = vec![0; STEP_BYTES.min(count)];
+    let mut small = [const { MaybeUninit::<u8>::uninit() }; SMALL_BYTES];
+    let mut large = Vec::new();
+    let room = match count <= SMALL_BYTES {
+        true => &mut small[..],
+        false => {
+            large.reserve_exact(STEP_BYTES.min(count));
+            large.spare_capacity_mut()
+        }
+    };
     let mut done = 0;
     while done < count {
-        let room = bytes.len().min(count - done);
+        let step = room.len().min(count - done);
         let at = start + done as off_t;
         // SAFETY: there is so much room.
-        let read = unsafe { libc::pread(from, bytes.as_mut_ptr().cast(), room, at) };
+        let read = unsafe { libc::pread(from, room.as_mut_ptr().cast(), step, at) };
         let read = usize::try_from(read).map_err(|_| Errno::INVALID)?;
         if read == 0 {
             break;
         }
-        let pieces = [IoSlice::new(&bytes[..read])];
+        // SAFETY: so many bytes were read.
+        let bytes = unsafe { slice::from_raw_parts(room.as_ptr().cast::<u8>(), read) };
+        let pieces = [IoSlice::new(bytes)];
         let mut gather = Gather::new(&pieces);
         let way = Way::of(Direction::Send, 0);
         let outcome = patiently(to, way, |host, open| host.put(open, &mut gather));
