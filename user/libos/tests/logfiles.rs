@@ -33,48 +33,68 @@ impl Drop for Area {
     }
 }
 
-/// A device of its own that has done what it is told before anybody asks.
-struct Prompt(Box<DirectFile>);
+/// A device of its own.
+struct Device {
+    queue: Box<DirectFile>,
+    /// It is at it for so many looks; if for none, it has done what it is told before anybody asks.
+    looks_left: Arc<AtomicU32>,
+    ends_without_kernel: bool,
+}
 
-impl BlockQueue for Prompt {
+impl BlockQueue for Device {
     fn geometry(&self) -> Geometry {
-        self.0.geometry()
+        self.queue.geometry()
     }
 
     fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
-        self.0.buffer(bytes)
+        self.queue.buffer(bytes)
     }
 
     fn submit(&mut self, request: Request) -> Result<(), Request> {
-        self.0.submit(request)
+        self.queue.submit(request)
     }
 
     fn kick(&mut self) {
-        self.0.kick();
+        self.queue.kick();
     }
 
     fn poll(&mut self) -> Option<Completion> {
-        self.0.poll()
+        match self.looks_left.load(Ordering::Relaxed) {
+            0 => self.queue.poll(),
+            left => {
+                self.looks_left.store(left - 1, Ordering::Relaxed);
+                None
+            }
+        }
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.0.wait(timeout)
+        self.queue.wait(timeout)
     }
 
     fn doorbell(&self) -> BorrowedFd<'_> {
-        self.0.doorbell()
+        self.queue.doorbell()
     }
 
-    /// It has no completion, and will have none.
+    /// It has no completion, or will have one without a bell.
     fn arm(&mut self) -> bool {
         true
+    }
+
+    fn ends_without_kernel(&self) -> bool {
+        self.ends_without_kernel
     }
 }
 
 #[test]
 fn nobody_waits_for_a_bell_when_the_device_has_done_all_at_once() {
     let area = Area::new("prompt", 1 << 20);
-    let mut files = LogFiles::open(Box::new(Prompt(area.queue()))).unwrap();
+    let prompt = Device {
+        queue: area.queue(),
+        looks_left: Arc::default(),
+        ends_without_kernel: false,
+    };
+    let mut files = LogFiles::open(Box::new(prompt)).unwrap();
     let number = files.create(b"a").unwrap();
     files.write(number, 0, b"line").unwrap();
     assert!(matches!(files.sync_out(true).unwrap(), Out::Over));
@@ -82,58 +102,15 @@ fn nobody_waits_for_a_bell_when_the_device_has_done_all_at_once() {
     assert!(files.is_synced(number).unwrap());
 }
 
-/// A device of its own that is at it for so many looks.
-struct Slow(Box<DirectFile>, Arc<AtomicU32>);
-
-impl BlockQueue for Slow {
-    fn geometry(&self) -> Geometry {
-        self.0.geometry()
-    }
-
-    fn buffer(&mut self, bytes: usize) -> Option<Buffer> {
-        self.0.buffer(bytes)
-    }
-
-    fn submit(&mut self, request: Request) -> Result<(), Request> {
-        self.0.submit(request)
-    }
-
-    fn kick(&mut self) {
-        self.0.kick();
-    }
-
-    fn poll(&mut self) -> Option<Completion> {
-        match self.1.load(Ordering::Relaxed) {
-            0 => self.0.poll(),
-            left => {
-                self.1.store(left - 1, Ordering::Relaxed);
-                None
-            }
-        }
-    }
-
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.0.wait(timeout)
-    }
-
-    fn doorbell(&self) -> BorrowedFd<'_> {
-        self.0.doorbell()
-    }
-
-    fn arm(&mut self) -> bool {
-        true
-    }
-
-    fn ends_without_kernel(&self) -> bool {
-        true
-    }
-}
-
 #[test]
 fn a_sync_is_looked_for_and_slept_for_when_that_takes_long() {
     let area = Area::new("looks", 1 << 20);
     let left = Arc::new(AtomicU32::new(0));
-    let slow = Slow(area.queue(), left.clone());
+    let slow = Device {
+        queue: area.queue(),
+        looks_left: left.clone(),
+        ends_without_kernel: true,
+    };
     let mut files = LogFiles::open(Box::new(slow)).unwrap();
     let number = files.create(b"a").unwrap();
 

@@ -69,11 +69,7 @@ fn who_listens_goes_on_and_who_waited_is_accepted() {
     let mut wire = Wire::new();
     wire.listen();
     for client in [CLIENT, CLIENT + 1] {
-        wire.client()
-            .add_socket(client, Transport::Tcp, true)
-            .unwrap();
-        let open = wire.client().socket(client).unwrap();
-        let _ = wire.client().connect(&open, address(1), PORT);
+        wire.call(client);
     }
     wire.steps(10);
     assert_eq!(send(wire.client(), CLIENT + 1, b"hello"), Ok(5));

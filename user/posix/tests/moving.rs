@@ -255,11 +255,7 @@ fn with_two_waiting() -> Wire {
     let mut wire = Wire::new();
     wire.listen();
     for client in [CLIENT, CLIENT + 1] {
-        wire.client()
-            .add_socket(client, Transport::Tcp, true)
-            .unwrap();
-        let open = wire.client().socket(client).unwrap();
-        wire.client().connect(&open, address(1), PORT).unwrap_err();
+        let open = wire.call(client);
         wire.until(|wire| wire.client().finish_connecting(&open))
             .unwrap();
         assert_eq!(send(wire.client(), client, b"unread"), Ok(6));

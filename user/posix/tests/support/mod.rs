@@ -154,13 +154,18 @@ impl Wire {
         server.listen(&listener, 511).unwrap();
     }
 
-    pub fn connect(&mut self, client: u32, served: u32) {
-        self.client()
-            .add_socket(client, Transport::Tcp, true)
-            .unwrap();
-        let open = self.client().socket(client).unwrap();
-        let started = self.client().connect(&open, address(1), PORT);
+    /// A client's socket that begins to connect to the server's listener.
+    pub fn call(&mut self, client: u32) -> Arc<Open> {
+        let host = self.client();
+        host.add_socket(client, Transport::Tcp, true).unwrap();
+        let open = host.socket(client).unwrap();
+        let started = host.connect(&open, address(1), PORT);
         assert_eq!(started, Err(Errno::IN_PROGRESS));
+        open
+    }
+
+    pub fn connect(&mut self, client: u32, served: u32) {
+        let open = self.call(client);
         self.until(|wire| wire.client().finish_connecting(&open))
             .unwrap();
         let listener = self.server().socket(LISTENER).unwrap();
