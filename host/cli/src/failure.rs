@@ -554,16 +554,6 @@ pub enum Failure {
         /// The network.
         network: String,
     },
-    /// A network that a machine cannot leave while it runs.
-    #[error(
-        "{machine} has its way out by {network}, its first network, and leaves that at its next start only."
-    )]
-    FirstNetwork {
-        /// The machine.
-        machine: String,
-        /// The network.
-        network: String,
-    },
     /// A machine that runs and does not do what its networks ask for.
     #[error("{machine} is not {what}: {reason}. {way}")]
     LinkNotChanged {

@@ -72,8 +72,10 @@ pub enum Origin {
     Snapshot(PathBuf),
 }
 
-/// The hub between a card and the switches that it leads to.
+/// The hub between a card and what it leads to: switches, or its way out.
 pub(crate) const CARDS_HUB: u8 = 2;
+/// QEMU's user network, or its wire to passt.
+pub(crate) const WAY_OUT: &str = "outside";
 
 /// Where a card that is a program's sits on its bus.
 pub const CARD_OF_PROGRAM: &str = "00:08.0";

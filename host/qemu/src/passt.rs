@@ -47,7 +47,7 @@ const POLL: Duration = Duration::from_millis(5);
 /// A third of QEMU's weight (sched(7)).
 const NICENESS: i32 = 5;
 /// The station of QEMU's first card, unless it is told another.
-const FIRST_STATION: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
+pub const FIRST_STATION: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 /// One of this host's own choice that no card has.
 const NOBODYS_STATION: [u8; 6] = [2, 0, 0, 0, 0, 0];
 /// What QEMU reads at once of a card's stream (`NET_BUFSIZE`).

@@ -10,13 +10,18 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::machine::CARDS_HUB;
+use crate::machine::{CARDS_HUB, WAY_OUT};
 
 /// How long QEMU may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How often a migration is looked at.
+/// How often a migration is looked at, or a door.
 const POLL: Duration = Duration::from_millis(1);
+/// What keeps the card's frames from its way out, and who brings those that may pass.
+const GATE: &str = "gate";
+const DOOR: &str = "door";
+/// Where the others go.
+const NOWHERE: &str = "nowhere";
 
 /// A connection to QEMU.
 #[derive(Debug)]
@@ -112,13 +117,61 @@ impl Qmp {
 
     /// Cuts such a wire, or what there is of it.
     pub fn remove_wire(&mut self, number: u8) -> io::Result<()> {
-        for end in ["port", "wire"] {
-            match self.execute("netdev_del", json!({"id": format!("{end}{number}")})) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                cut => cut?,
-            }
+        self.remove("netdev_del", &format!("port{number}"))?;
+        self.remove("netdev_del", &format!("wire{number}"))
+    }
+
+    /// Makes a door to the way out of a machine that is on no switch, at which one calls at `socket`
+    /// ([`crate::Machine::way_out_socket`]); the gate stands open meanwhile.
+    pub fn add_door(&mut self, socket: &Path) -> io::Result<()> {
+        let address = json!({"type": "unix", "data": {"path": socket.to_string_lossy()}});
+        let listening = json!({"addr": address, "server": true, "wait": false});
+        let ends = [
+            (DOOR, json!({"type": "socket", "data": listening})),
+            (NOWHERE, json!({"type": "null", "data": {}})),
+        ];
+        for (id, backend) in ends {
+            self.execute("chardev-add", json!({"id": id, "backend": backend}))?;
         }
         Ok(())
+    }
+
+    /// Waits until somebody is at the door, and closes the gate: what the card sends does not reach the way out any more, but what
+    /// comes by the door does. What the way out sends reaches the card as before.
+    pub fn close_gate(&mut self) -> io::Result<()> {
+        let deadline = Instant::now() + PATIENCE;
+        while !self.is_somebody_at_door()? {
+            if Instant::now() > deadline {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            thread::sleep(POLL);
+        }
+        let gate = json!({"qom-type": "filter-redirector", "id": GATE, "netdev": WAY_OUT,
+            "queue": "rx", "indev": DOOR, "outdev": NOWHERE});
+        self.execute("object-add", gate)
+    }
+
+    fn is_somebody_at_door(&mut self) -> io::Result<bool> {
+        let ends = self.ask("query-chardev", json!({}))?;
+        let mut ends = ends.as_array().into_iter().flatten();
+        let door = ends.find(|end| end["label"] == DOOR);
+        let state = door.and_then(|door| door["filename"].as_str());
+        Ok(state.is_some_and(|state| !state.starts_with("disconnected")))
+    }
+
+    /// Opens the gate, if it is closed, and removes the door, or what there is of it.
+    pub fn remove_door(&mut self) -> io::Result<()> {
+        self.remove("object-del", GATE)?;
+        self.remove("chardev-remove", DOOR)?;
+        self.remove("chardev-remove", NOWHERE)
+    }
+
+    /// What is not there is as good.
+    fn remove(&mut self, command: &str, id: &str) -> io::Result<()> {
+        match self.execute(command, json!({"id": id})) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     /// Writes the machine's state to `uri`, and waits until it is there. The machine stands from then on.
@@ -189,9 +242,12 @@ impl Qmp {
         loop {
             let answer = self.read_object()?;
             if let Some(error) = answer.get("error") {
-                let kind = match error["class"].as_str() {
-                    Some("DeviceNotFound") => io::ErrorKind::NotFound,
-                    _ => io::ErrorKind::Other,
+                // Of objects and character devices only the words say so.
+                let words = error["desc"].as_str().unwrap_or_default();
+                let is_absent = error["class"] == "DeviceNotFound" || words.ends_with("not found");
+                let kind = match is_absent {
+                    true => io::ErrorKind::NotFound,
+                    false => io::ErrorKind::Other,
                 };
                 let words = format!("QEMU refuses {command}: {error}");
                 return Err(io::Error::new(kind, words));
@@ -234,8 +290,8 @@ mod tests {
                 let word = |value: &Value| value.as_str().unwrap_or_default().to_string();
                 let own = word(&request["execute"]) + " " + &word(&request["arguments"]["id"]);
                 let answer = match own == refused {
-                    true => json!({"error": {"class": "DeviceNotFound", "desc": "no"}}),
-                    false => json!({"return": {}}),
+                    true => json!({"error": {"class": "GenericError", "desc": "it is not found"}}),
+                    false => json!({"return": []}),
                 };
                 writeln!(peer, "{answer}").expect("an answer");
                 if own.starts_with("netdev_add wire") {
@@ -265,6 +321,19 @@ mod tests {
         assert_eq!(half[2..], ["netdev_del wire3"]);
         let none = asked("none", "netdev_add wire3", |qmp| assert!(!add(qmp)));
         assert_eq!(none, ["netdev_add wire3"]);
+    }
+
+    #[test]
+    fn a_door_of_which_a_part_is_gone_is_removed() {
+        let parts = [
+            "object-del gate",
+            "chardev-remove door",
+            "chardev-remove nowhere",
+        ];
+        for part in parts {
+            let asked = asked("door", part, |qmp| assert!(qmp.remove_door().is_ok()));
+            assert_eq!(asked, parts);
+        }
     }
 
     #[test]

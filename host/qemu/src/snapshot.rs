@@ -30,6 +30,9 @@ const PATIENCE: Duration = Duration::from_secs(120);
 /// The template's folder, in that of the machine.
 const TEMPLATE: &str = "template";
 
+/// What a machine has that is on a network, also if it joined that while it ran: two of one address would meet there.
+pub const OWN_ADDRESS: &str = "an address of its own in a network";
+
 /// The file with its memory.
 pub(crate) fn memory(folder: &Path) -> PathBuf {
     folder.join("memory")
@@ -57,9 +60,7 @@ pub fn obstacle(machine: &Machine) -> Option<&'static str> {
     match machine {
         _ if !machine.volumes.is_empty() => Some("a folder of the host"),
         _ if writes => Some("a disk that it writes"),
-        _ if machine.net != Net::User && machine.net != Net::None => {
-            Some("an address of its own in a network")
-        }
+        _ if machine.net != Net::User && machine.net != Net::None => Some(OWN_ADDRESS),
         _ if machine.nodes > 1 => Some("several NUMA nodes"),
         _ if machine.has_balloon => Some("a balloon (--balloon)"),
         _ if machine.is_card_for_program => Some("a program that drives the card"),

@@ -51,6 +51,8 @@ pub struct Station {
     pub lease: Lease,
     /// Whether it is on other networks too, and asks for their names here.
     pub has_others: bool,
+    /// Whether another network is its first one, so that its card's own station is of that.
+    pub is_further: bool,
 }
 
 /// Who asked for a name that the host's resolver may know, and is to have its answer.
@@ -205,10 +207,14 @@ impl Fabric {
         frame: &'a [u8],
         send: &mut impl FnMut(Port, &[u8]),
     ) -> Passed<'a> {
-        let lease = self.members.get(&id).ok_or(Dropped::Nobody)?.lease;
+        let Station {
+            lease, is_further, ..
+        } = self.members.get(&id).ok_or(Dropped::Nobody)?;
+        let (lease, is_further) = (*lease, *is_further);
         let ether = EthernetRepr::parse(frame).map_err(|_| Dropped::Malformed)?;
         if ether.src.0 != lease.mac {
-            return Err(match self.network.is_of_another(ether.src) {
+            let is_of_another = is_further || self.network.is_of_another(ether.src);
+            return Err(match is_of_another {
                 true => Dropped::OfAnotherNetwork,
                 false => Dropped::NotTheSenders,
             });
@@ -217,6 +223,7 @@ impl Fabric {
         match ether.ether_type {
             EtherType::Arp => self.arp(id, frame, payload, send)?,
             EtherType::Ipv4 => return self.ipv4(id, &lease, &ether, frame, send),
+            EtherType::Ipv6 if self.network.alone.is_some() => send(Port::WayOut(id), frame),
             EtherType::Ipv6 => {
                 self.check_ipv6(id, payload)?;
                 self.to_members(id, ether.dst, frame, send)?;

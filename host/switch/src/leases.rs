@@ -50,16 +50,13 @@ impl Leases {
         is_taken: impl Fn(Ipv4Addr) -> bool,
     ) -> Result<Ipv4Addr, NoLease> {
         let address = match wish {
-            Some(wish) if !network.is_for_members(wish) => {
-                return Err(NoLease::Never(format!(
-                    "{wish} is not for machines of the network {}, which is {}/{}.",
-                    network.name, network.subnet, network.prefix_len
-                )));
+            Some(wish) => {
+                network.check_member(wish).map_err(NoLease::Never)?;
+                if is_taken(wish) {
+                    return Err(NoLease::Taken(format!("Another machine has {wish}.")));
+                }
+                wish
             }
-            Some(wish) if is_taken(wish) => {
-                return Err(NoLease::Taken(format!("Another machine has {wish}.")));
-            }
-            Some(wish) => wish,
             None => self.choose(network, name, is_taken)?,
         };
         self.0.retain(|_, old| *old != address);

@@ -41,5 +41,5 @@ pub mod stream;
 
 pub use counts::Drops;
 pub use join::{Kept, Membership};
-pub use network::{Lease, Network};
+pub use network::{Alone, Lease, Network};
 pub use serve::{Files, serve};

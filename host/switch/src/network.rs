@@ -27,6 +27,21 @@ pub struct Network {
     pub prefix6: Option<Ipv6Addr>,
     /// When it was made, in seconds since the epoch.
     pub created_s: u64,
+    /// If it is one machine's alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<Alone>,
+}
+
+/// What a machine that is alone with its way out has had of that, and keeps: it does not notice that there is a switch
+/// between them. The way out may lead IPv6, too, and knows names without a dot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alone {
+    /// Whom it asks for names.
+    pub name_server: Ipv4Addr,
+    /// Where its way out is.
+    pub gateway: Ipv4Addr,
+    /// Its card's station.
+    pub mac: [u8; 6],
 }
 
 /// What a member has.
@@ -66,12 +81,14 @@ impl Network {
 
     /// The switch, which knows the names.
     pub fn name_server(&self) -> Ipv4Addr {
-        self.numbered(1)
+        let usual = || self.numbered(1);
+        self.alone.map_or_else(usual, |alone| alone.name_server)
     }
 
     /// Where the way out is.
     pub fn gateway(&self) -> Ipv4Addr {
-        self.numbered(self.size() - 2)
+        let usual = || self.numbered(self.size() - 2);
+        self.alone.map_or_else(usual, |alone| alone.gateway)
     }
 
     /// The switch's own station.
@@ -107,7 +124,18 @@ impl Network {
         Lease {
             address,
             address6: address6.map(|prefix| Ipv6Addr::from(prefix | number)),
-            mac: station(address).0,
+            mac: self.alone.map_or(station(address).0, |alone| alone.mac),
+        }
+    }
+
+    /// Errors: a sentence, if no member may have `address`.
+    pub fn check_member(&self, address: Ipv4Addr) -> Result<(), String> {
+        match self.is_for_members(address) {
+            true => Ok(()),
+            false => Err(format!(
+                "{address} is not for machines of the network {}, which is {}/{}.",
+                self.name, self.subnet, self.prefix_len
+            )),
         }
     }
 
@@ -148,6 +176,7 @@ pub(crate) mod tests {
             prefix_len: 24,
             prefix6: Some("fd00:1:2:3::".parse().expect("an address")),
             created_s: 0,
+            alone: None,
         }
     }
 

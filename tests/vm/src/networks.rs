@@ -23,6 +23,10 @@ pub const TESTS: &[Test] = &[
         "a machine that runs is put on a network and taken from it, again and again (networks)",
         network_connect::while_it_runs,
     ),
+    (
+        "a machine that runs is put on a network if it was on none, and leaves its first (networks)",
+        network_connect::of_any_start,
+    ),
 ];
 
 const PATIENCE: Duration = Duration::from_secs(60);

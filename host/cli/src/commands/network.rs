@@ -73,14 +73,14 @@ fn rm(store: &Store, flags: &NetworkNamesFlags) -> Result<u8, Failure> {
 }
 
 fn connect(store: &Store, flags: &NetworkConnectFlags) -> Result<u8, Failure> {
-    store.network(&flags.network)?;
+    check_ip(store, flags)?;
     let on = OnNetwork {
         name: flags.network.clone(),
         ip: flags.ip,
         aliases: flags.aliases.clone(),
     };
     let wish = Wish::Connect(on.to_string());
-    match ask_session(&flags.machine, &flags.network, &wish)? {
+    match ask_session(&flags.machine, &wish)? {
         true => Ok(0),
         false => change(&flags.machine, |settings| {
             networks::connected(settings, &on)
@@ -94,7 +94,7 @@ fn disconnect(flags: &NetworkDisconnectFlags) -> Result<u8, Failure> {
         network: network.clone(),
         by_force: flags.force,
     };
-    match ask_session(machine, network, &wish)? {
+    match ask_session(machine, &wish)? {
         true => Ok(0),
         false => change(machine, |settings| {
             networks::disconnected(settings, network)
@@ -102,14 +102,32 @@ fn disconnect(flags: &NetworkDisconnectFlags) -> Result<u8, Failure> {
     }
 }
 
-/// Whether the machine runs and can do that meanwhile, which is done then. Its first network leads out: it stays on that.
-fn ask_session(machine: &str, network: &str, wish: &Wish) -> Result<bool, Failure> {
+/// Whether the address that the machine is to have is for it, so that it is not refused at its next start only.
+fn check_ip(store: &Store, flags: &NetworkConnectFlags) -> Result<(), Failure> {
+    let network = store.network(&flags.network)?;
+    let Some(ip) = flags.ip else {
+        return Ok(());
+    };
+    let of_others = |sentence| Failure::NotJoined { sentence };
+    network.check_member(ip).map_err(of_others)?;
+    let switch = join::describe(&store.files(&flags.network)?.socket);
+    let members = switch.map(|switch| switch.members).unwrap_or_default();
+    let own = flags.machine.to_ascii_lowercase();
+    let mut others = members
+        .iter()
+        .filter(|member| member.names.first() != Some(&own));
+    match others.any(|member| member.lease.address == ip) {
+        true => Err(of_others(format!("Another machine has {ip}."))),
+        false => Ok(()),
+    }
+}
+
+/// Whether the machine runs and can do that meanwhile, which is done then.
+fn ask_session(machine: &str, wish: &Wish) -> Result<bool, Failure> {
     let folder = Folder::of(machine);
     match folder.running() {
-        Some(settings) if settings.network.as_deref() != Some(network) => {
-            networks::ask(folder.path(), wish)
-        }
-        _ => Ok(false),
+        Some(_) => networks::ask(folder.path(), wish),
+        None => Ok(false),
     }
 }
 

@@ -24,7 +24,9 @@ pub fn snapshot(flags: &SnapshotFlags) -> Result<u8, Failure> {
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.clone() })?;
     let plan = folder.plan();
     let (machine, files) = plan.ok_or_else(|| Failure::NoAgent { name: name.clone() })?;
-    if let Some(obstacle) = qemu::snapshot::obstacle(&machine) {
+    let has_joined = !settings.further_networks.is_empty();
+    let joined = has_joined.then_some(qemu::snapshot::OWN_ADDRESS);
+    if let Some(obstacle) = qemu::snapshot::obstacle(&machine).or(joined) {
         return Err(Failure::NoSnapshot { name, obstacle });
     }
     let saved = Saved {

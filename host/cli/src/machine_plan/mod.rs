@@ -37,6 +37,9 @@ use crate::stdio::Console;
 pub use bypass::Bypass;
 pub use command_line::with_epoch;
 pub use machine::{image_path, machine};
+pub(crate) use network::{
+    USER_ADDRESS, USER_GATEWAY, USER_NAME_SERVER, USER_PREFIX_LEN, USER_SUBNET,
+};
 pub use network::{address, net};
 pub(crate) use start::host_start;
 

@@ -7,10 +7,11 @@ use qemu::Net;
 use crate::flags::{Ip, NetFlag, ProgramFlags, RunFlags};
 
 /// The addresses of the user network.
-const USER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
-pub(super) const USER_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
-pub(super) const USER_NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
-const USER_PREFIX_LEN: u8 = 24;
+pub(crate) const USER_SUBNET: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 0);
+pub(crate) const USER_ADDRESS: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 15);
+pub(crate) const USER_GATEWAY: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 2);
+pub(crate) const USER_NAME_SERVER: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 3);
+pub(crate) const USER_PREFIX_LEN: u8 = 24;
 
 /// The machine's address.
 pub fn address(flags: &ProgramFlags, net: &Net) -> Ip<Ipv4Addr> {

@@ -8,43 +8,33 @@
 //! 3. the machine's kernel makes a link with the station and the addresses that the switch gave (`kernel/agent`);
 //! 4. the machine's line has the network, so that it is there after `sietch restart`.
 //!
-//! It leaves by the same steps backwards. The session takes them one after the other, whatever becomes of who asked; if it is
-//! killed itself, its machine ends with it.
+//! It leaves by the same steps backwards ([`steps`]). The session takes them one after the other, whatever becomes of who asked; if
+//! it is killed itself, its machine ends with it.
 //!
-//! Not here: the first network, which leads out and stays as long as the machine runs.
+//! The first network leads out, too. A machine that leaves it, or that was on none, has a switch of its own there ([`first`]).
+
+mod first;
+mod steps;
 
 use std::fs::{self, Permissions};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use agent::{Request, Strings, Task, block};
-use qemu::{Machine, Qmp, Stdio};
-use switch::protocol::Join;
+use qemu::{Machine, Net, Origin, Stdio};
 
 use super::request::{LINE_BYTES_MAX, Reply, Wish, socket};
-use super::{
-    NETWORKS_MAX, Place, Store, become_member, connected, disconnected, link_name, records,
-};
-use crate::agent::probe;
+use super::{NETWORKS_MAX, Place, Store, connected, disconnected};
 use crate::failure::Failure;
 use crate::flags::{OnNetwork, RunFlags};
 use crate::line;
 use crate::state::{Folder, Settings};
 
-/// How long the machine may take to make or remove a link.
-const PATIENCE: Duration = Duration::from_secs(30);
 /// How long who asks may take to say what.
 const ASKING: Duration = Duration::from_secs(10);
-/// What the kernel says of a link that it has not made begins so.
-const OF_FIRST_RECORD: &str = "line 1: ";
-/// What is said of a machine that stands, or ends right now.
-const NO_ANSWER: &str = "it does not answer";
-/// Names of links that are tried: programs may have links of those names.
-const NAMES_MAX: usize = 2 * NETWORKS_MAX;
 
 /// A machine's places, which its session keeps.
 pub(crate) struct Live {
@@ -52,16 +42,20 @@ pub(crate) struct Live {
     machine: Machine,
     /// Its further names on each network.
     aliases: Vec<String>,
+    /// The first is where its card leads itself; none if that is to its way out alone.
     places: Vec<Place>,
     /// Wires that QEMU has not given back.
     lost_wires: Vec<u8>,
+    /// Links that the machine has not, or of which it has not said so.
+    lost_links: Vec<String>,
 }
 
 impl Live {
-    /// Listens for wishes as long as this process lives, if the machine has a network and an agent. One that cannot be
-    /// listened for keeps its networks until it ends.
+    /// Listens for wishes as long as this process lives, if the machine has an agent and a card that can be led elsewhere, also
+    /// at its next start. One that cannot be listened for keeps its networks until it ends.
     pub(crate) fn serve(places: Vec<Place>, machine: &Machine, name: &str, flags: &RunFlags) {
-        if places.is_empty() || machine.stdio != Stdio::Ports {
+        let has_hub = matches!(machine.net, Net::User | Net::Switched(_));
+        if !has_hub || machine.stdio != Stdio::Ports || machine.origin != Origin::Boot {
             return;
         }
         let Ok(listener) = listen(&socket(&machine.state)) else {
@@ -73,6 +67,7 @@ impl Live {
             aliases: flags.network.aliases.clone(),
             places,
             lost_wires: Vec::new(),
+            lost_links: Vec::new(),
         };
         thread::spawn(move || {
             // One after the other.
@@ -115,10 +110,22 @@ impl Live {
             // It would not start so.
             Err(failure) => return Err(failure),
         }
+        self.settle();
         self.check(on)?;
-        let mut place = self.join(on)?;
+        let network = Store::of_user()?.network(&on.name)?;
+        if self.has_left(&network) {
+            return self.come_back(on, network);
+        }
+        self.lead_by_switch(&network)?;
+        let place = self.join(on, network);
+        let joined = place.and_then(|place| self.enter(place, on));
+        joined.inspect_err(|_| self.lead_directly())
+    }
+
+    /// Makes wire and link of a place, and writes it down.
+    fn enter(&mut self, mut place: Place, on: &OnNetwork) -> Result<(), Failure> {
         let made = self.plug(&mut place).and_then(|()| {
-            folder.change_own(|settings| Settings {
+            Folder::of(&self.name).change_own(|settings| Settings {
                 arguments: connected(&settings, on).unwrap_or(settings.arguments),
                 further_networks: {
                     let mut networks = settings.further_networks;
@@ -136,7 +143,7 @@ impl Live {
             }
             Err(failure) => {
                 if !place.link.is_empty() {
-                    let _ = self.remove_link(&place.link);
+                    self.drop_link(&place.link);
                 }
                 self.unplug(&place);
                 Err(failure)
@@ -145,11 +152,7 @@ impl Live {
     }
 
     fn check(&self, on: &OnNetwork) -> Result<(), Failure> {
-        if self
-            .places
-            .iter()
-            .any(|place| place.network.name == on.name)
-        {
+        if self.places.iter().any(|place| place.is_of(&on.name)) {
             return Err(Failure::OnThatNetwork {
                 machine: self.name.clone(),
                 network: on.name.clone(),
@@ -161,160 +164,48 @@ impl Live {
         }
     }
 
-    /// A place on that network, where the machine has no wire and no link yet.
-    fn join(&self, on: &OnNetwork) -> Result<Place, Failure> {
-        let store = Store::of_user()?;
-        let network = store.network(&on.name)?;
-        let is_free = |wire: &u8| {
-            let mut places = self.places.iter();
-            places.all(|place| place.wire != *wire) && !self.lost_wires.contains(wire)
-        };
-        // There are fewer than NETWORKS_MAX.
-        let wire = (1..u8::MAX).find(is_free).unwrap_or(u8::MAX);
-        let join = Join {
-            name: self.name.clone(),
-            aliases: [&self.aliases[..], &on.aliases].concat(),
-            wish: on.ip,
-            card: self.machine.socket_of_switch(wire),
-            way_out: None,
-            others: Vec::new(),
-        };
-        let (lease, kept) = become_member(&store, &network, join)?;
-        Ok(Place {
-            network,
-            lease,
-            wire,
-            link: String::new(),
-            kept,
-        })
-    }
-
-    /// Makes the wire and the link.
-    fn plug(&self, place: &mut Place) -> Result<(), Failure> {
-        let path = self.machine.socket_of_switch(place.wire);
-        let added = self.qmp(|qmp| qmp.add_wire(place.wire, &path));
-        added.map_err(|reason| self.not_connected(place, reason))?;
-        let mut reason = String::new();
-        for name in (1..=NAMES_MAX).map(link_name) {
-            if self.places.iter().any(|other| other.link == name) {
-                continue;
-            }
-            match self.add_link(&name, place) {
-                Ok(()) => {
-                    place.link = name;
-                    return Ok(());
-                }
-                // A program has made a link of that name.
-                Err(why) if why.starts_with(OF_FIRST_RECORD) => reason = why,
-                Err(why) => {
-                    let _ = self.remove_link(&name);
-                    return Err(self.not_connected(place, why));
-                }
-            }
-        }
-        Err(self.not_connected(place, reason))
-    }
-
-    fn not_connected(&self, place: &Place, reason: String) -> Failure {
-        let of_record = reason.strip_prefix("line ");
-        let of_record = of_record.and_then(|rest| rest.split_once(": "));
-        let reason = of_record.map_or(reason.clone(), |(_, why)| why.into());
-        Failure::LinkNotChanged {
-            machine: self.name.clone(),
-            what: format!("connected to {}", place.network.name),
-            reason,
-            way: "Stop it, connect it, and start it again with `sietch restart`.",
-        }
-    }
-
     fn disconnect(&mut self, network: &str, by_force: bool) -> Result<(), Failure> {
-        let at = self
-            .places
-            .iter()
-            .position(|place| place.network.name == network);
-        let (machine, network) = (self.name.clone(), network.to_string());
+        let at = self.places.iter().position(|place| place.is_of(network));
         let at = match at {
             // Its line may have it all the same.
-            None => return line::change(&machine, |settings| disconnected(settings, &network)),
-            Some(0) => return Err(Failure::FirstNetwork { machine, network }),
+            None => return line::change(&self.name, |settings| disconnected(settings, network)),
+            Some(0) => return self.leave_first(network),
             Some(at) => at,
         };
-        if let Err(reason) = self.remove_link(&self.places[at].link)
-            && !by_force
-        {
-            return Err(Failure::LinkNotChanged {
-                machine,
+        let link = self.places[at].link.clone();
+        let removed = self.remove_link(&link);
+        self.lost_links.retain(|lost| *lost != link);
+        if removed.is_err() {
+            // It may remove it later.
+            self.lost_links.push(link);
+        }
+        match removed {
+            Err(reason) if !by_force => Err(Failure::LinkNotChanged {
+                machine: self.name.clone(),
                 what: format!("disconnected from {network}"),
                 reason,
                 way: "--force cuts it off all the same.",
-            });
+            }),
+            _ => self.leave(at),
         }
+    }
+
+    /// Leaves a network on which the machine has no link any more.
+    fn leave(&mut self, at: usize) -> Result<(), Failure> {
         let place = self.places.remove(at);
         self.tell_others();
         self.unplug(&place);
+        self.lead_directly();
+        let network = &place.network.name;
         Folder::of(&self.name).change_own(|settings| Settings {
-            arguments: disconnected(&settings, &network).unwrap_or(settings.arguments),
+            arguments: disconnected(&settings, network).unwrap_or(settings.arguments),
             further_networks: {
                 let mut networks = settings.further_networks;
-                networks.remove(&network);
+                networks.remove(network);
                 networks
             },
             ..settings
         })
-    }
-
-    /// Takes the wire away, and leaves the network.
-    fn unplug(&mut self, place: &Place) {
-        // While the switch is there, so that no frame meets a stream without one.
-        if self.qmp(|qmp| qmp.remove_wire(place.wire)).is_err() {
-            self.lost_wires.push(place.wire);
-        }
-        place.kept.leave();
-        let _ = fs::remove_file(self.machine.socket_of_switch(place.wire));
-    }
-
-    /// The first network's switch, which the machine asks for names, asks those of the others.
-    fn tell_others(&self) {
-        let Some((first, further)) = self.places.split_first() else {
-            return;
-        };
-        let others = further.iter().map(|place| place.kept.socket().into());
-        first.kept.set_others(others.collect::<Vec<PathBuf>>());
-    }
-
-    /// Errors: words.
-    fn qmp(&self, act: impl FnOnce(&mut Qmp) -> io::Result<()>) -> Result<(), String> {
-        let qmp = Qmp::connect(&self.machine.qmp_socket());
-        let mut qmp = qmp.map_err(|_| NO_ANSWER)?;
-        act(&mut qmp).map_err(|error| error.to_string())
-    }
-
-    fn add_link(&self, name: &str, place: &Place) -> Result<(), String> {
-        let records = records(name, &place.network, &place.lease);
-        self.ask_kernel(Task::AddLinks, &records)
-    }
-
-    /// Errors: words.
-    fn remove_link(&self, name: &str) -> Result<(), String> {
-        self.ask_kernel(Task::RemoveLinks, &[name.into()])
-    }
-
-    /// Errors: words.
-    fn ask_kernel(&self, task: Task, lines: &[String]) -> Result<(), String> {
-        let lines = block(lines.iter().map(String::as_bytes)).unwrap_or_default();
-        let request = Request {
-            task,
-            arguments: Strings::of_block(&lines).unwrap_or_default(),
-            ..Request::default()
-        };
-        let begin = Instant::now();
-        match probe::ask_for(&self.name, &request, PATIENCE) {
-            Some(answer) if answer.status == 0 => Ok(()),
-            Some(answer) if begin.elapsed() < PATIENCE => {
-                Err(answer.output.trim_end().trim_end_matches('.').into())
-            }
-            Some(_) | None => Err(NO_ANSWER.into()),
-        }
     }
 }
 

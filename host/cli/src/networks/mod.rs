@@ -7,6 +7,7 @@
 //! A machine is a member as long as its session is, which also takes it to other networks while it runs ([`live`]).
 
 mod live;
+mod own;
 mod request;
 mod store;
 
@@ -113,6 +114,24 @@ pub struct Place {
     kept: Kept,
 }
 
+impl Place {
+    /// That of the card's own link.
+    fn of_card(network: Network, lease: Lease, kept: Kept) -> Self {
+        Self {
+            network,
+            lease,
+            wire: 0,
+            link: CARD.into(),
+            kept,
+        }
+    }
+
+    /// Whether it is on the network `name`, and not by itself.
+    fn is_of(&self, name: &str) -> bool {
+        self.network.alone.is_none() && self.network.name == name
+    }
+}
+
 /// Makes `machine` a member of all as long as this process lives.
 pub fn join(
     networks: &[Network],
@@ -181,16 +200,26 @@ fn link_name(number: usize) -> String {
 fn become_member(store: &Store, network: &Network, join: Join) -> Result<(Lease, Kept), Failure> {
     let files = store.files(&network.name)?;
     let start = starter(&network.name)?;
-    let member = Membership::join(&files.socket, &join, &*start);
+    join_by(&files.socket, &network.name, join, start)
+}
+
+/// Joins by the switch at `socket`, which `start` starts if there is none.
+fn join_by(
+    socket: &Path,
+    name: &str,
+    join: Join,
+    start: Box<switch::join::Start>,
+) -> Result<(Lease, Kept), Failure> {
+    let member = Membership::join(socket, &join, &*start);
     let member = member.map_err(|error| match error {
         JoinError::Refused(sentence) => Failure::NotJoined { sentence },
         JoinError::Io(reason) => Failure::NoSwitch {
-            name: network.name.clone(),
+            name: name.into(),
             reason,
         },
     })?;
     let lease = member.lease;
-    Ok((lease, member.keep(&files.socket, join, start)))
+    Ok((lease, member.keep(socket, join, start)))
 }
 
 /// What a machine has on its further networks.
@@ -264,9 +293,16 @@ fn records(link: &str, network: &Network, lease: &Lease) -> Vec<String> {
 
 /// The line of a machine that is on one more network.
 ///
+/// Of `--net user` and `--net none` the network takes the place.
+///
 /// Errors: `OnThatNetwork`; `SeveralNetworks` for one that is on another kind of network; `NotWithFrom` and `NotOnNetwork` for
 /// one that would not start so.
 pub fn connected(settings: &Settings, on: &OnNetwork) -> Result<Vec<String>, Failure> {
+    let is_in_its_place = |value: &str| matches!(value.parse(), Ok(NetFlag::User | NetFlag::None));
+    let settings = &Settings {
+        arguments: line::without(settings, &NET_FLAGS, is_in_its_place),
+        ..settings.clone()
+    };
     let mut words = settings.arguments.clone();
     let typed = iter::once("sietch".to_string()).chain(words.iter().cloned());
     let flags = RunFlags::of_line(typed).ok();
@@ -308,13 +344,33 @@ fn is_of(net: &NetFlag, network: &str) -> bool {
 pub fn disconnected(settings: &Settings, network: &str) -> Result<Vec<String>, Failure> {
     let is_its = |value: &str| value.parse().is_ok_and(|net| is_of(&net, network));
     let kept = line::without(settings, &NET_FLAGS, is_its);
-    match kept.len() < settings.arguments.len() {
-        true => Ok(kept),
-        false => Err(Failure::NotOnThatNetwork {
+    if kept.len() == settings.arguments.len() {
+        return Err(Failure::NotOnThatNetwork {
             machine: settings.name.clone(),
             network: network.into(),
-        }),
+        });
     }
+    let kept = Settings {
+        arguments: kept,
+        ..settings.clone()
+    };
+    let of_first = match (first_net(settings), first_net(&kept)) {
+        // The names that it has on each.
+        (_, None) => &["--ip", "--network-alias"][..],
+        (was, is) if was != is => &["--ip"],
+        _ => &[],
+    };
+    Ok(line::without(&kept, of_first, |_| true))
+}
+
+/// The first value of `--network` in a line.
+fn first_net(settings: &Settings) -> Option<String> {
+    let own = &settings.arguments[..line::own_words(settings)];
+    let at = own
+        .iter()
+        .position(|word| line::is_one_of(&NET_FLAGS, word))?;
+    let value = own[at].split_once('=').map(|(_, value)| value.to_string());
+    value.or_else(|| own.get(at + 1).cloned())
 }
 
 fn wish(flags: &RunFlags) -> Option<Ipv4Addr> {
@@ -414,11 +470,37 @@ mod tests {
         assert!(disconnected(&on_two, "c").is_err());
         let on_none = machine("run -d x", "x");
         assert_eq!(line(connected(&on_none, &on("a"))), "run --network=a -d x");
-        let alone = machine("run --net none x", "x");
+        for net in ["--net none ", "--network=user "] {
+            let alone = machine(&format!("run {net}x --net none"), "x --net none");
+            let started = line(connected(&alone, &on("a")));
+            assert_eq!(started, "run --network=a x --net none");
+        }
+        let elsewhere = machine("run --net tap=t x", "x");
         assert!(matches!(
-            connected(&alone, &on("a")),
+            connected(&elsewhere, &on("a")),
             Err(Failure::SeveralNetworks)
         ));
+    }
+
+    #[test]
+    fn what_a_line_says_of_the_first_network_goes_with_it_and_names_go_with_the_last() {
+        let before = "run --ip 10.89.0.9 --network a --network-alias=y --network b x --ip z";
+        let left = |settings: &Settings, network: &str| {
+            let arguments = disconnected(settings, network).expect("a line");
+            Settings {
+                arguments,
+                ..settings.clone()
+            }
+        };
+        let words = |settings: &Settings| settings.arguments.join(" ");
+        let on_two = machine(before, "x --ip z");
+        let without_second = words(&left(&on_two, "b"));
+        let expected = "run --ip 10.89.0.9 --network a --network-alias=y x --ip z";
+        assert_eq!(without_second, expected);
+        let on_second = left(&on_two, "a");
+        let expected = "run --network-alias=y --network b x --ip z";
+        assert_eq!(words(&on_second), expected);
+        assert_eq!(words(&left(&on_second, "b")), "run x --ip z");
     }
 
     #[test]
@@ -429,6 +511,7 @@ mod tests {
             prefix_len: 24,
             prefix6: Some("fd00:1:2:3::".parse().expect("an address")),
             created_s: 0,
+            alone: None,
         };
         let lease = network.lease([10, 90, 0, 7].into());
         let mut writer = Writer::new();

@@ -175,6 +175,7 @@ fn describe(flags: &NetworkCreateFlags, all: &[Network]) -> Result<Network, Fail
         prefix_len,
         prefix6: flags.ipv6.then(unique_local_prefix),
         created_s: state::now_s(),
+        alone: None,
     };
     let overlap = |network: &Network| all.iter().find(|other| other.overlaps(network));
     let [a, b] = FIRST_SUBNETS;

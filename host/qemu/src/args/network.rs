@@ -4,13 +4,29 @@ use std::os::fd::RawFd;
 use std::path::Path;
 
 use super::{Args, escaped};
-use crate::machine::{Board, CARDS_HUB, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched};
+use crate::machine::{
+    Board, CARDS_HUB, Forward, Forwarder, Machine, Net, Nic, Protocol, Switched, WAY_OUT,
+};
 use crate::tap;
 
-/// What leads the card to passt, by a socket that QEMU inherits.
-pub(crate) fn wire(socket: RawFd) -> [String; 2] {
-    let stream = format!("stream,id=net,server=off,addr.type=fd,addr.str={socket}");
-    ["-netdev".into(), stream]
+/// What leads the card's hub to passt, by a socket that QEMU inherits.
+pub(crate) fn wire(socket: RawFd) -> [String; 4] {
+    let stream = format!("stream,id={WAY_OUT},server=off,addr.type=fd,addr.str={socket}");
+    [
+        "-netdev".into(),
+        stream,
+        "-netdev".into(),
+        port_of_way_out(),
+    ]
+}
+
+fn port_of_way_out() -> String {
+    format!("hubport,id=way,hubid={CARDS_HUB},netdev={WAY_OUT}")
+}
+
+/// Where the card is at its hub.
+fn port_of_card() -> String {
+    format!("hubport,id=net,hubid={CARDS_HUB}")
 }
 
 impl Machine {
@@ -18,14 +34,16 @@ impl Machine {
         let mut queues = 1;
         match &self.net {
             Net::None => return,
-            // Its wire is a socket that is there once passt is: [`wire`].
-            Net::User if self.forwarder == Forwarder::Passt => {}
+            // By a hub, so that a machine that runs can be put on networks ([`crate::Qmp::add_wire`]).
             Net::User => {
-                let forwards = self.forwards.iter().map(Forward::option);
-                args.pair(
-                    "-netdev",
-                    format!("user,id=net{}", forwards.collect::<String>()),
-                );
+                args.pair("-netdev", port_of_card());
+                // passt's wire is a socket that is there once passt is: [`wire`].
+                if self.forwarder == Forwarder::Qemu {
+                    let forwards = self.forwards.iter().map(Forward::option);
+                    let forwards = forwards.collect::<String>();
+                    args.pair("-netdev", format!("user,id={WAY_OUT}{forwards}"));
+                    args.pair("-netdev", port_of_way_out());
+                }
             }
             Net::Switched(place) => {
                 self.add_switches(args);
@@ -58,7 +76,7 @@ impl Machine {
             let port = format!("hubport,id=port{number},hubid={CARDS_HUB},netdev={wire}");
             args.pair("-netdev", port);
         }
-        args.pair("-netdev", format!("hubport,id=net,hubid={CARDS_HUB}"));
+        args.pair("-netdev", port_of_card());
     }
 
     /// QEMU's user network, which the switch reaches by a socket: a hub joins both.
@@ -75,12 +93,12 @@ impl Machine {
         args.pair(
             "-netdev",
             format!(
-                "user,id=outside,ipv6=off,net={subnet}/{prefix_len},host={gateway},\
+                "user,id={WAY_OUT},ipv6=off,net={subnet}/{prefix_len},host={gateway},\
                  dns={name_server},dhcpstart={address}{forwards}"
             ),
         );
         args.pair("-netdev", listening("door", &self.way_out_socket()));
-        for (number, end) in ["outside", "door"].into_iter().enumerate() {
+        for (number, end) in [WAY_OUT, "door"].into_iter().enumerate() {
             let port = format!("hubport,id=hub{number},hubid=1,netdev={end}");
             args.pair("-netdev", port);
         }
@@ -169,10 +187,13 @@ mod tests {
             ..machine()
         };
         let args = machine.qemu_args(Acceleration::Tcg);
-        assert!(
-            args.contains(&"user,id=net,hostfwd=tcp:127.0.0.1:6380-:6379".to_string()),
-            "{args:?}"
-        );
+        for wanted in [
+            "user,id=outside,hostfwd=tcp:127.0.0.1:6380-:6379",
+            "hubport,id=way,hubid=2,netdev=outside",
+            "hubport,id=net,hubid=2",
+        ] {
+            assert!(args.contains(&wanted.to_string()), "{args:?}");
+        }
         let by_passt = Machine {
             forwarder: Forwarder::Passt,
             ..machine
@@ -180,8 +201,9 @@ mod tests {
         let args = by_passt.qemu_args(Acceleration::Tcg).join(" ");
         assert!(args.contains("virtio-net-pci,netdev=net,"), "{args}");
         assert!(!args.contains("hostfwd"), "{args}");
-        let stream = "stream,id=net,server=off,addr.type=fd,addr.str=7";
-        assert_eq!(wire(7), ["-netdev", stream]);
+        let stream = "stream,id=outside,server=off,addr.type=fd,addr.str=7";
+        let port = "hubport,id=way,hubid=2,netdev=outside";
+        assert_eq!(wire(7), ["-netdev", stream, "-netdev", port]);
     }
 
     #[test]

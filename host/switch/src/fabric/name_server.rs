@@ -156,7 +156,8 @@ impl Fabric {
         if !leases.is_empty() {
             return Some((Outcome::Found, records(question.kind, &leases)));
         }
-        let is_own = short.is_some() || !question.name.contains('.');
+        let is_alone = self.network.alone.is_some();
+        let is_own = short.is_some() || !is_alone && !question.name.contains('.');
         is_own.then(|| (Outcome::NoSuchName, Vec::new()))
     }
 }

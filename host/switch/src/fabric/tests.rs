@@ -9,6 +9,7 @@ use wire::{
 use super::*;
 use crate::names::Question;
 use crate::names::tests::question;
+use crate::network::Alone;
 use crate::network::tests::network;
 
 /// Three machines: a, b, and c, which is also called `cache`.
@@ -20,6 +21,7 @@ fn fabric() -> Fabric {
             names: names.iter().map(ToString::to_string).collect(),
             lease: fabric.network().lease(address),
             has_others: id == 2,
+            is_further: false,
         };
         fabric.add(id, station);
     }
@@ -476,4 +478,83 @@ fn whatever_members_send_reaches_only_whom_it_may_and_each_drop_is_counted() {
         assert!(dropped == 0 || sent.is_empty() && !is_asked);
     }
     assert!(fabric.drops.malformed > 0 && fabric.drops.not_the_senders > 0);
+}
+
+/// A machine that was given 10.0.2.15 by QEMU, and has a switch to itself now.
+fn alone() -> (Fabric, Lease) {
+    let mut fabric = Fabric::new(Network {
+        name: String::new(),
+        subnet: Ipv4Addr::new(10, 0, 2, 0),
+        prefix6: None,
+        alone: Some(Alone {
+            name_server: Ipv4Addr::new(10, 0, 2, 3),
+            gateway: Ipv4Addr::new(10, 0, 2, 2),
+            mac: [0x52, 0x54, 0, 0x12, 0x34, 0x56],
+        }),
+        ..network()
+    });
+    let lease = fabric.network().lease(Ipv4Addr::new(10, 0, 2, 15));
+    let station = Station {
+        names: vec!["a".into()],
+        lease,
+        has_others: false,
+        is_further: false,
+    };
+    fabric.add(1, station);
+    (fabric, lease)
+}
+
+#[test]
+fn a_machine_alone_with_its_way_out_finds_it_where_it_was_and_asks_it_for_short_names() {
+    let (mut fabric, lease) = alone();
+    let own = MacAddr(lease.mac);
+    let gateway = MacAddr([0x52, 0x55, 10, 0, 2, 2]);
+    let sent = |fabric: &mut Fabric, frame: &[u8]| {
+        let mut sent = Vec::new();
+        let left = fabric.forward(Port::Card(1), frame, &mut |to, _| sent.push(to));
+        (sent, left.is_some())
+    };
+    let out = (vec![Port::WayOut(1)], false);
+    let to = |to| datagram(lease.address, to, 9, b"x");
+    let v4 = frame(own, gateway, EtherType::Ipv4, &to([192, 0, 2, 1].into()));
+    assert_eq!(sent(&mut fabric, &v4), out);
+    let v4 = frame(own, gateway, EtherType::Ipv4, &to([10, 0, 2, 2].into()));
+    assert_eq!(sent(&mut fabric, &v4), out);
+    let v6 = frame(own, gateway, EtherType::Ipv6, &[0x60; 40]);
+    assert_eq!(sent(&mut fabric, &v6), out);
+    let names = [10, 0, 2, 3].into();
+    let ask = |name: &str| datagram(lease.address, names, 53, &question(name, 1));
+    let short = frame(own, gateway, EtherType::Ipv4, &ask("printer"));
+    assert_eq!(sent(&mut fabric, &short), (vec![], true));
+    let itself = frame(own, gateway, EtherType::Ipv4, &ask("a"));
+    assert_eq!(sent(&mut fabric, &itself), (vec![Port::Card(1)], false));
+    // What its links on other networks send is theirs.
+    let foreign = frame(mac(1), gateway, EtherType::Ipv4, &to([192, 0, 2, 1].into()));
+    assert_eq!(sent(&mut fabric, &foreign), (vec![], false));
+    assert_eq!(fabric.drops.sum(), 1);
+    assert_eq!(fabric.drops.of_other_networks, 1);
+}
+
+#[test]
+fn what_a_machine_sends_on_its_first_network_is_no_lie_on_a_further_one() {
+    let mut fabric = fabric();
+    let station = Station {
+        is_further: true,
+        ..fabric.members().get(&1).expect("a member").clone()
+    };
+    fabric.add(1, station);
+    let first = MacAddr([0x52, 0x54, 0, 0x12, 0x34, 0x56]);
+    let said = frame(first, MacAddr::BROADCAST, EtherType::Ipv4, &[]);
+    assert!(
+        fabric
+            .forward(Port::Card(1), &said, &mut |_, _| ())
+            .is_none()
+    );
+    assert_eq!(fabric.drops.of_other_networks, 1);
+    assert!(
+        fabric
+            .forward(Port::Card(2), &said, &mut |_, _| ())
+            .is_none()
+    );
+    assert_eq!(fabric.drops.not_the_senders, 1);
 }

@@ -101,6 +101,7 @@ impl Switch {
             names,
             lease,
             has_others,
+            is_further: join.way_out.is_none(),
         };
         self.fabric.add(id, station);
         Ok((Answer::Joined(lease), id))
