@@ -1,6 +1,6 @@
 //! What messages say about files.
 
-use crate::wire::{Reader, Writer};
+use fields::{Reader, Writer};
 
 /// The server's identity of a file: equal paths are the same file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]

@@ -3,9 +3,9 @@
 use crate::HEADER_BYTES;
 use crate::reply::{self, Reply};
 use crate::request::{Kind, Request};
-use crate::wire::Reader;
 use alloc::boxed::Box;
 use alloc::vec;
+use fields::Reader;
 
 /// Names a request under way; below the client's number of slots.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

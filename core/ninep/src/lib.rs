@@ -37,7 +37,6 @@ mod client;
 mod fids;
 mod reply;
 mod request;
-mod wire;
 
 pub use attributes::{Attributes, FileSystemUsage, Qid, SetAttributes, SetTime, Time};
 pub use channel::Channel;

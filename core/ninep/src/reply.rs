@@ -2,7 +2,7 @@
 
 use crate::attributes::{Attributes, FileSystemUsage, Qid};
 use crate::request::Kind;
-use crate::wire::Reader;
+use fields::Reader;
 
 /// How a record lock went.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,8 +2,8 @@
 
 use crate::attributes::{Attributes, SetAttributes};
 use crate::fids::{Fid, NO_FID};
-use crate::wire::Writer;
 use crate::{IO_HEADER_BYTES, VERSION};
+use fields::Writer;
 
 /// The most names in one `Walk`.
 pub const WALK_NAMES_MAX: usize = 16;

@@ -34,6 +34,8 @@ pub enum Kind {
     Balloon,
     /// 9P volume.
     NineP,
+    /// File system that a daemon of the host's serves.
+    FileSystem,
     /// Another one, by its number.
     Other(u32),
 }
@@ -47,6 +49,7 @@ impl Kind {
             4 => Self::Entropy,
             5 => Self::Balloon,
             9 => Self::NineP,
+            26 => Self::FileSystem,
             other => Self::Other(other),
         }
     }

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use fs_host::error_of;
 use ninep::{Attributes, FileSystemUsage, Qid, Reply, ReplyError, VERSION};
 use sync::{Error, Result};
 
@@ -58,34 +59,5 @@ impl Name {
             kind,
             next,
         }
-    }
-}
-
-/// The error that Linux's number means; what a file system does not say is `Io`.
-fn error_of(number: u32) -> Error {
-    match number {
-        1 => Error::NotPermitted,
-        2 => Error::NotFound,
-        6 => Error::NoSuchDevice,
-        9 => Error::BadFile,
-        12 => Error::OutOfMemory,
-        13 => Error::AccessDenied,
-        16 => Error::Busy,
-        17 => Error::Exists,
-        18 => Error::CrossDevice,
-        20 => Error::NotDirectory,
-        21 => Error::IsDirectory,
-        22 => Error::Invalid,
-        23 | 24 => Error::TooManyFilesInSystem,
-        26 => Error::TextBusy,
-        27 => Error::FileTooLarge,
-        28 => Error::NoSpace,
-        30 => Error::ReadOnly,
-        31 => Error::TooManyLinks,
-        36 => Error::NameTooLong,
-        39 => Error::NotEmpty,
-        40 => Error::TooManySymlinks,
-        95 => Error::Unsupported,
-        _ => Error::Io,
     }
 }

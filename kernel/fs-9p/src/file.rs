@@ -5,9 +5,8 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
-use base::PAGE_BYTES;
+use fs_host::Bytes;
 use kernel_pagecache::{self as pagecache, Backing, Cache, Keeps};
-use mach::mem::fallible;
 use mm::io::{Sink, Source};
 use mm::{FaultError, MemoryObject, Page, Sharing, Synced};
 use ninep::Request;
@@ -18,50 +17,25 @@ use super::node::Node;
 use vfs::file::{File, OpenFile};
 use vfs::{FileType, Metadata};
 
-const PAGE: u64 = PAGE_BYTES as u64;
+impl Bytes for Node {
+    fn io_bytes(&self) -> usize {
+        self.volume.io_bytes()
+    }
 
-impl Node {
-    /// Reads at most `count` bytes from the host; none at the end.
     fn ask(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
-        let fid = self.opened()?.fid();
-        let count = count.min(self.volume.io_bytes()) as u32;
+        let (fid, count) = (self.opened()?.fid(), count as u32);
         match self.volume.call(&Request::Read { fid, offset, count })? {
             Answer::Data(data) => Ok(data),
             _ => Err(Error::Io),
         }
     }
 
-    /// Fills pages with as few requests as possible.
-    fn fill_pages(&self, first: u64, pages: &[Page]) -> Result<()> {
-        let wanted = pages.len() * PAGE_BYTES;
-        let mut filled = 0;
-        while filled < wanted {
-            let data = self.ask(first * PAGE + filled as u64, wanted - filled)?;
-            let data = data.get(..wanted - filled).unwrap_or(&data);
-            if data.is_empty() {
-                break;
-            }
-            scatter(pages, filled, data);
-            filled += data.len();
+    fn tell(&self, offset: u64, data: &[u8]) -> Result<usize> {
+        let fid = self.opened()?.fid();
+        match self.volume.call(&Request::Write { fid, offset, data })? {
+            Answer::Written(count) => Ok(count),
+            _ => Err(Error::Io),
         }
-        let last = wanted.saturating_sub(PAGE_BYTES);
-        match pages.last().filter(|_| filled > last) {
-            Some(page) => page.zero(filled - last..PAGE_BYTES),
-            // It was cut off since the caller looked at its size.
-            None => return Err(Error::Io),
-        }
-        Ok(())
-    }
-}
-
-/// Puts bytes into pages, from byte `at` of the first one on.
-fn scatter(pages: &[Page], at: usize, data: &[u8]) {
-    let (mut at, mut rest) = (at, data);
-    while let (Some(page), false) = (pages.get(at / PAGE_BYTES), rest.is_empty()) {
-        let len = (PAGE_BYTES - at % PAGE_BYTES).min(rest.len());
-        let (piece, more) = rest.split_at(len);
-        page.write(at % PAGE_BYTES, piece);
-        (at, rest) = (at + len, more);
     }
 }
 
@@ -90,54 +64,19 @@ impl Backing for Node {
     }
 
     fn fill(&self, first: u64, pages: &[Page]) -> Result<bool> {
-        self.fill_pages(first, pages).map(|()| true)
+        fs_host::fill(self, first, pages).map(|()| true)
     }
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
-        let data = self.ask(offset, into.len())?;
-        let len = data.len().min(into.len());
-        let (Some(into), Some(data)) = (into.get_mut(..len), data.get(..len)) else {
-            return Err(Error::Io);
-        };
-        into.copy_from_slice(data);
-        Ok(len)
+        fs_host::fetch(self, offset, into)
     }
 
     fn store(&self, offset: u64, data: &[u8]) -> Result<usize> {
-        let fid = self.opened()?.fid();
-        let (mut offset, mut rest) = (offset, data);
-        while !rest.is_empty() {
-            let piece = rest.get(..self.volume.io_bytes()).unwrap_or(rest);
-            let write = Request::Write {
-                fid,
-                offset,
-                data: piece,
-            };
-            match self.volume.call(&write)? {
-                Answer::Written(0) if rest.len() == data.len() => return Err(Error::NoSpace),
-                Answer::Written(0) => break,
-                Answer::Written(count) => {
-                    offset += count as u64;
-                    rest = rest.get(count..).ok_or(Error::Io)?;
-                }
-                _ => return Err(Error::Io),
-            }
-        }
-        Ok(data.len() - rest.len())
+        fs_host::store(self, offset, data)
     }
 
     fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<u64> {
-        let mut buffer = fallible::zeroed(PAGE_BYTES)?;
-        for (index, page) in (first..).zip(pages) {
-            let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
-            if let Some(bytes) = buffer.get_mut(..len) {
-                page.read(0, bytes);
-                if self.store(index * PAGE, bytes)? < len {
-                    return Err(Error::NoSpace);
-                }
-            }
-        }
-        Ok(pages.len() as u64)
+        fs_host::bring(self, first, pages, size)
     }
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! node.rs    an inode: names, attributes           file.rs   its bytes, its mapped pages
 //!     └──────────── volume.rs   fids, nodes by identity ────────────┘
-//!                       └── link.rs   a request under way, its thread asleep
+//!                       └── link.rs   the protocol, on fs_host's link: a request under way, its thread asleep
 //!                               └── ninep::Channel   the device's driver
 //! ```
 //!
@@ -30,62 +30,30 @@ mod node;
 mod volume;
 
 use alloc::boxed::Box;
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::fmt::{self, Write};
 
 use mach::sync::Spin;
 use ninep::Channel;
-use sched::{Softirq, Work, register_softirq};
 use sync::{Error, Result};
 
-use link::Link;
+use link::{Carried, Link};
 use vfs::FileSystem;
 use vfs::kinds::{self, Kind};
-use vfs::pseudo::Text;
 use volume::Volume;
 
 /// The channels of all volumes. They are the machine's devices; a mount picks one by its tag.
 static LINKS: Spin<Vec<Arc<Link>>> = Spin::new(Vec::new());
 
-/// Takes a volume's channel, whose interrupt raises [`Softirq::Volume`]; at boot.
+/// Takes a volume's channel, whose interrupt raises `Softirq::Volume`; at boot.
 pub fn attach(channel: Box<dyn Channel + Send>) {
-    LINKS.lock().push(Arc::new(Link::new(channel)));
-    register_softirq(
-        Softirq::Volume,
-        Work {
-            run: complete_all,
-            // Replies raise an interrupt as soon as a request is sent.
-            look: None,
-        },
-    );
+    let link = Arc::new(Link::new(Carried(channel)));
+    LINKS.lock().push(link.clone());
+    fs_host::attach(link);
 }
 
 fn links() -> Vec<Arc<Link>> {
     LINKS.lock().clone()
-}
-
-/// /proc/volumes: what each volume has served. Times are nanoseconds; FULL counts looks that
-/// found no free tag.
-pub fn figures(text: &mut Text) -> fmt::Result {
-    writeln!(text, "REQUESTS BUSY WAITED FULL FAILED NAME")?;
-    for link in links() {
-        let figures = link.figures();
-        let served = figures.served;
-        let (requests, busy_ns, waited_ns) = (served.requests, served.busy_ns, served.waited_ns);
-        let name = String::from_utf8_lossy(&figures.name).replace(char::is_control, "?");
-        let (full, failed) = (figures.full, figures.failed);
-        writeln!(
-            text,
-            "{requests} {busy_ns} {waited_ns} {full} {failed} {name}"
-        )?;
-    }
-    Ok(())
-}
-
-fn complete_all() {
-    links().iter().for_each(|link| link.complete());
 }
 
 /// The options of mount(2); the volume decides all of it but the last.

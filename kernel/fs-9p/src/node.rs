@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use fs_host::{is_listed, timestamp};
 use kernel_pagecache::{self as pagecache, Cache};
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
 use sync::{Error, Mutex, Result};
@@ -119,9 +120,9 @@ impl Node {
         metadata.node = found.device;
         metadata.size = found.size;
         metadata.blocks = found.blocks;
-        metadata.accessed = timestamp(found.accessed);
-        metadata.modified = timestamp(found.modified);
-        metadata.changed = timestamp(found.changed);
+        metadata.accessed = time_of(found.accessed);
+        metadata.modified = time_of(found.modified);
+        metadata.changed = time_of(found.changed);
         metadata.created = metadata.changed;
         Ok(metadata)
     }
@@ -243,12 +244,8 @@ fn first_mode(new: &New<'_>) -> u32 {
     }
 }
 
-fn timestamp(time: Time) -> Timestamp {
-    const NANOS_MAX: u64 = 999_999_999;
-    Timestamp {
-        seconds: time.seconds as i64,
-        nanos: time.nanos.min(NANOS_MAX) as u32,
-    }
+fn time_of(time: Time) -> Timestamp {
+    timestamp(time.seconds, time.nanos)
 }
 
 fn set_time(time: Timestamp) -> SetTime {
@@ -401,9 +398,4 @@ impl Inode for Node {
     fn attachment(&self) -> Option<&Attachment> {
         Some(&self.attachment)
     }
-}
-
-/// Whether a name is one that listings of an inode show.
-fn is_listed(name: &[u8]) -> bool {
-    !matches!(name, b"" | b"." | b"..") && !name.contains(&b'/')
 }

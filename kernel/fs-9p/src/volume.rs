@@ -1,13 +1,12 @@
 //! One volume: its fids, and its nodes by identity.
 
-use alloc::collections::BTreeMap;
-use alloc::sync::{Arc, Weak};
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
+use fs_host::Nodes;
 use kernel_pagecache as pagecache;
-use mach::mem::fallible;
 use mach::sync::Spin;
-use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Qid, Request};
+use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Request};
 use sync::{Error, Result};
 
 use super::answer::Answer;
@@ -17,8 +16,6 @@ use vfs::{FileSystem, InodeRef, Usage, next_device};
 
 /// Linux's number of 9P (statfs(2)).
 const MAGIC: u64 = 0x0102_1997;
-/// Nodes known by identity at which the forgotten ones are dropped at first.
-const KNOWN_AT_FIRST: usize = 1024;
 
 /// A volume with its top, as it is mounted.
 pub(super) struct Tree {
@@ -33,31 +30,11 @@ pub(super) struct Volume {
     /// Fids that nobody uses any more, to be clunked by the next who calls.
     forgotten: Spin<Vec<Fid>>,
     /// So that a file opened twice has one set of pages.
-    known: Spin<Known>,
+    known: Nodes<Node>,
     /// The file system's number.
     pub device: u64,
     /// Nobody changes the files, so what was read of them is kept.
     pub is_immutable: bool,
-}
-
-struct Known {
-    nodes: BTreeMap<u64, Weak<Node>>,
-    /// At so many the forgotten ones are dropped: twice those that lived, so that a look at all of them is rare.
-    clean_at: usize,
-}
-
-impl Known {
-    fn find(&self, qid: Qid) -> Option<Arc<Node>> {
-        self.nodes.get(&qid.path)?.upgrade()
-    }
-
-    fn note(&mut self, number: u64, node: Weak<Node>) {
-        if self.nodes.len() >= self.clean_at {
-            self.nodes.retain(|_, node| node.strong_count() != 0);
-            self.clean_at = (2 * self.nodes.len()).max(KNOWN_AT_FIRST);
-        }
-        self.nodes.insert(number, node);
-    }
 }
 
 /// A fid that the server knows; it is clunked some time after the drop.
@@ -85,10 +62,7 @@ impl Volume {
             link,
             fids: Spin::new(Fids::new()),
             forgotten: Spin::new(Vec::new()),
-            known: Spin::new(Known {
-                nodes: BTreeMap::new(),
-                clean_at: KNOWN_AT_FIRST,
-            }),
+            known: Nodes::default(),
             device: next_device(),
             is_immutable,
         });
@@ -103,9 +77,14 @@ impl Volume {
         Ok(Arc::new(Tree { volume, root }))
     }
 
+    /// The largest message.
+    fn msize(&self) -> usize {
+        self.link.with(|carried| carried.0.msize())
+    }
+
     /// The server may choose shorter messages, but must speak our protocol.
     fn agree(&self) -> Result<()> {
-        let msize = self.link.msize();
+        let msize = self.msize();
         match self.link.call(&Request::Version {
             msize: msize as u32,
         })? {
@@ -193,28 +172,13 @@ impl Volume {
     /// The node that `handle` names: the known one, if it is still the same file.
     fn node(self: &Arc<Self>, handle: Handle) -> Result<Arc<Node>> {
         let attributes = self.attributes(handle.fid)?;
-        let known = self.known.lock().find(attributes.qid);
+        let known = self.known.get(attributes.qid.path);
         if let Some(node) = known.filter(|node| node.is(&attributes)) {
             return Ok(node);
         }
         let node = Node::new(self, handle, &attributes)?;
-        let mut known = self.known.lock();
-        // Somebody else was faster: two nodes of one file would have pages of their own.
-        let other = known.find(attributes.qid);
-        if let Some(other) = other.filter(|other| other.is(&attributes)) {
-            drop(known);
-            return Ok(other);
-        }
-        known.note(attributes.qid.path, Arc::downgrade(&node));
-        drop(known);
-        Ok(node)
-    }
-
-    /// The known file with the lowest identity from `first` on, if it still lives.
-    fn node_from(&self, first: u64) -> Option<(u64, Option<Arc<Node>>)> {
-        let known = self.known.lock();
-        let (number, node) = known.nodes.range(first..).next()?;
-        Some((*number, node.upgrade()))
+        let number = attributes.qid.path;
+        Ok(self.known.adopt(number, node, |node| node.is(&attributes)))
     }
 
     pub(super) fn attributes(&self, fid: Fid) -> Result<Attributes> {
@@ -226,7 +190,7 @@ impl Volume {
 
     /// Bytes that one read or write moves at most.
     pub(super) fn io_bytes(&self) -> usize {
-        self.link.msize() - IO_HEADER_BYTES
+        self.msize() - IO_HEADER_BYTES
     }
 }
 
@@ -264,10 +228,7 @@ impl FileSystem for Tree {
     }
 
     fn sync(&self) -> Result<()> {
-        let nodes = {
-            let known = self.volume.known.lock();
-            fallible::collected(known.nodes.values().filter_map(Weak::upgrade))?
-        };
+        let nodes = self.volume.known.all()?;
         // One that fails keeps no other from the host.
         let results = nodes
             .iter()
@@ -276,17 +237,7 @@ impl FileSystem for Tree {
     }
 
     fn give_up_pages(&self, wanted: usize) -> usize {
-        let (mut first, mut gone) = (0, 0);
-        // One by one: a list of all nodes would need memory.
-        while let Some((number, node)) = self.volume.node_from(first).filter(|_| gone < wanted) {
-            if let Some(node) = node {
-                gone += node.cache.give_up(wanted - gone);
-            }
-            let Some(next) = number.checked_add(1) else {
-                break;
-            };
-            first = next;
-        }
-        gone
+        let known = &self.volume.known;
+        known.give_up_pages(wanted, |node, wanted| node.cache.give_up(wanted))
     }
 }

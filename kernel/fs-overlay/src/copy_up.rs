@@ -129,7 +129,7 @@ fn fill(from: &InodeRef, to: &InodeRef, found: &Metadata, bytes: u64) -> Result<
         copy_bytes(from, to, found.size.min(bytes))?;
     }
     if let (Some(from), Some(to)) = (from.extended(), to.extended()) {
-        let names = from.list(|_| true)?;
+        let names = from.list()?;
         for name in names
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())

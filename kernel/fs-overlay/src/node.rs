@@ -8,7 +8,7 @@ use mach::mem::fallible;
 use mach::sync::{Once, Spin};
 use sync::{Error, Mutex, Result};
 use vfs::dentry::Name;
-use vfs::extended::ExtendedAttributes;
+use vfs::extended::Extended;
 use vfs::file::FileRef;
 use vfs::inode::Emit;
 use vfs::locks::FileLocks;
@@ -309,7 +309,7 @@ impl Inode for Node {
         Some(&self.locks)
     }
 
-    fn extended(&self) -> Option<&ExtendedAttributes> {
+    fn extended(&self) -> Option<&dyn Extended> {
         self.real().ok()?.extended()
     }
 

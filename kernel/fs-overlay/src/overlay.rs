@@ -45,7 +45,7 @@ impl Layer {
 
     /// Whether it can take changes: it has white-outs, and cursors that leave room for a layer's number.
     pub fn takes_changes(&self) -> bool {
-        !matches!(self.system.kind(), "overlay" | "9p")
+        !matches!(self.system.kind(), "overlay" | "9p" | "virtiofs")
     }
 }
 

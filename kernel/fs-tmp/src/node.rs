@@ -19,7 +19,7 @@ use super::System;
 use super::contents::Contents;
 use super::directory::Directory;
 use vfs::attributes::Attributes;
-use vfs::extended::ExtendedAttributes;
+use vfs::extended::{Extended, ExtendedAttributes};
 use vfs::file::{File, OpenFile, StatusFlags};
 use vfs::inode::{DirEntry, Emit};
 use vfs::locks::FileLocks;
@@ -294,7 +294,7 @@ impl Inode for Node {
         self.attributes.lock().mode() & SET_IDS != 0
     }
 
-    fn extended(&self) -> Option<&ExtendedAttributes> {
+    fn extended(&self) -> Option<&dyn Extended> {
         Some(&self.extended)
     }
 

@@ -59,6 +59,7 @@ fn kernel_main() -> ! {
     procfs::init();
     mqueue::init();
     fs_9p::init();
+    fs_virtiofs::init();
     kernel_block::init();
     kernel_vsa::init();
     fs_ext4::init();

@@ -47,11 +47,15 @@ pub fn root() -> Option<Root> {
     Some(Root { source, changes })
 }
 
-/// What is to be mounted: folders of the host (`mount9p=TAG:...`), disks (`mountdisk=UUID:...`) and file systems in
+/// What is to be mounted: folders of the host (`mount9p=TAG:...`, `mountvirtiofs=TAG:...`), disks (`mountdisk=UUID:...`) and file systems in
 /// memory (`mounttmpfs=OPTIONS:...`), what is above before what is below.
 pub fn volumes() -> Vec<Volume> {
     let folders = raw_values("mount9p").filter_map(|text| {
         let tag = |tag: &str| Some(VolumeSource::Folder(decode(tag.as_bytes())));
+        volume(text, tag)
+    });
+    let served = raw_values("mountvirtiofs").filter_map(|text| {
+        let tag = |tag: &str| Some(VolumeSource::Served(decode(tag.as_bytes())));
         volume(text, tag)
     });
     let disks = raw_values("mountdisk").filter_map(|text| {
@@ -62,7 +66,7 @@ pub fn volumes() -> Vec<Volume> {
         let options = |options: &str| Some(VolumeSource::Memory(decode(options.as_bytes())));
         volume(text, options)
     });
-    let mut volumes: Vec<Volume> = folders.chain(disks).chain(memory).collect();
+    let mut volumes: Vec<Volume> = folders.chain(served).chain(disks).chain(memory).collect();
     volumes.sort_by_key(|volume| volume.path.split(|&byte| byte == b'/').count());
     volumes
 }

@@ -1,4 +1,4 @@
-//! Extended attributes (xattr(7)): in memory's file system; elsewhere there are none.
+//! Extended attributes (xattr(7)): in memory's file system, and of the host's files by virtiofs; elsewhere there are none.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use linux_raw_sys::general::*;
 use mm::user;
 use sync::{Error, Result};
 use vfs::access::{READ, Subject, WRITE, Who};
-use vfs::extended::{Expect, ExtendedAttributes, NAME_BYTES_MAX, VALUE_BYTES_MAX};
+use vfs::extended::{Expect, Extended, LIST_BYTES_MAX, NAME_BYTES_MAX, VALUE_BYTES_MAX};
 use vfs::notify::{self, Mask};
 use vfs::{Change, FileType, Path, Walk};
 
@@ -130,9 +130,6 @@ enum Space {
     Security,
 }
 
-/// The list of an inode's names is no longer (Linux's XATTR_LIST_MAX).
-const LIST_BYTES_MAX: usize = 64 << 10;
-
 fn refuse(_call: Call<'_>) -> Outcome {
     Err(Errno::EOPNOTSUPP)
 }
@@ -184,7 +181,7 @@ fn checked<'a>(
     place: &'a Path,
     name: &[u8],
     wanted: u32,
-) -> Result<&'a ExtendedAttributes> {
+) -> Result<&'a dyn Extended> {
     let space = space_of(name)?;
     let writes = wanted == WRITE;
     if writes {
@@ -264,7 +261,16 @@ fn list(call: &Call<'_>, named: Named) -> Outcome {
     };
     let sees_all = is_administrator(call);
     let shows = |name: &[u8]| sees_all || space_of(name) != Ok(Space::Trusted);
-    let names = attributes.list(shows)?;
+    let all = attributes.list()?;
+    let mut names = Vec::new();
+    names
+        .try_reserve_exact(all.len())
+        .map_err(|_| Errno::ENOMEM)?;
+    for name in all.split_inclusive(|&byte| byte == 0) {
+        if shows(name.strip_suffix(&[0]).unwrap_or(name)) {
+            names.extend_from_slice(name);
+        }
+    }
     if names.len() > LIST_BYTES_MAX {
         return Err(Errno::E2BIG);
     }

@@ -66,6 +66,8 @@ pub struct Volume {
 pub enum VolumeSource {
     /// A folder of the host, by the name of its device.
     Folder(Vec<u8>),
+    /// The same, where a daemon of the host's serves it.
+    Served(Vec<u8>),
     /// A disk or a partition, by the UUID of its ext4 image.
     Disk([u8; 16]),
     /// Nowhere but in memory; with the options of a tmpfs.
@@ -92,6 +94,7 @@ impl VolumeSource {
         let (kind, source, options) = match self {
             Self::Folder(tag) if is_immutable => ("9p", tag.clone(), &b"immutable"[..]),
             Self::Folder(tag) => ("9p", tag.clone(), &b""[..]),
+            Self::Served(tag) => ("virtiofs", fallible::copied(tag)?, &b""[..]),
             Self::Disk(uuid) => ("ext4", fs_ext4::node_of(uuid)?.into_bytes(), &b""[..]),
             Self::Memory(options) => ("tmpfs", fallible::copied(b"tmpfs")?, &options[..]),
         };

@@ -21,6 +21,7 @@ use virtio_9p::Virtio9p;
 use virtio_balloon::VirtioBalloon;
 use virtio_blk::VirtioBlk;
 use virtio_console::VirtioConsole;
+use virtio_fs::VirtioFs;
 
 use super::memory_use;
 use super::messages::Messages;
@@ -167,7 +168,7 @@ fn softirq_of(kind: Kind) -> Option<Softirq> {
     match kind {
         Kind::Net => Some(Softirq::Net),
         Kind::Block => Some(Softirq::Block),
-        Kind::NineP => Some(Softirq::Volume),
+        Kind::NineP | Kind::FileSystem => Some(Softirq::Volume),
         Kind::Console => Some(Softirq::Console),
         Kind::Balloon => Some(Softirq::Balloon),
         _ => None,
@@ -212,6 +213,7 @@ fn start_device(transport: Transport, place: Place, interrupts: Interrupts) {
         Kind::Net => start_net(transport, place.memory, interrupts),
         Kind::Block => start_disk(transport, place, interrupts),
         Kind::NineP => start_volume(transport, place),
+        Kind::FileSystem => start_folder(transport, place),
         Kind::Console => start_console(transport, place),
         Kind::Balloon => start_balloon(transport, place, interrupts),
         kind => klog!("no driver for {kind:?}"),
@@ -262,6 +264,14 @@ fn start_volume(transport: Transport, place: Place) {
     match Virtio9p::new(transport, place.memory, place.vector) {
         Ok(channel) => fs_9p::attach(Box::new(channel)),
         Err(error) => klog!("device virtio-9p refused: {error:?}"),
+    }
+}
+
+#[inline(never)]
+fn start_folder(transport: Transport, place: Place) {
+    match VirtioFs::new(transport, place.memory, place.vector) {
+        Ok(channel) => fs_virtiofs::attach(Box::new(channel)),
+        Err(error) => klog!("device virtio-fs refused: {error:?}"),
     }
 }
 

@@ -29,7 +29,7 @@ pub const ENTRIES: &[Entry] = &[
     Entry::new("uptime", uptime),
     Entry::new("version", version),
     Entry::new("vmstat", vmstat),
-    Entry::new("volumes", fs_9p::figures),
+    Entry::new("volumes", fs_host::figures),
     Entry::new("zoneinfo", super::frames::zoneinfo),
 ];
 

@@ -1,7 +1,7 @@
 //! Extended attributes of an inode (xattr(7)): names with values, kept beside its bytes.
 //!
-//! They are bounded for each inode, because they are memory that no limit counts. Most inodes
-//! have none and pay an empty list. Who may see and set which name, `kernel/linux` decides.
+//! Those in memory ([`ExtendedAttributes`]) are bounded for each inode, because they are memory that no limit counts. Most
+//! inodes have none and pay an empty list. Who may see and set which name, `kernel/linux` decides.
 
 use alloc::vec::Vec;
 
@@ -12,7 +12,9 @@ use sync::{Error, Result};
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 /// The longest name (XATTR_NAME_MAX).
 pub const NAME_BYTES_MAX: usize = 255;
-/// All names and values of an inode.
+/// The list of an inode's names is no longer (XATTR_LIST_MAX).
+pub const LIST_BYTES_MAX: usize = 64 << 10;
+/// All names and values of an inode in memory.
 const TOTAL_BYTES_MAX: usize = 128 << 10;
 
 /// What setting an attribute expects of it.
@@ -26,29 +28,46 @@ pub enum Expect {
     Present,
 }
 
+/// The attributes of one inode.
+pub trait Extended {
+    /// The value of `name`.
+    ///
+    /// Errors: `NoData`, `OutOfMemory`.
+    fn get(&self, name: &[u8]) -> Result<Vec<u8>>;
+
+    /// Gives `name` a value.
+    ///
+    /// Errors: `Exists`, `NoData`, `NoSpace`, `OutOfMemory`; then nothing has changed.
+    fn set(&self, name: &[u8], value: &[u8], expect: Expect) -> Result<()>;
+
+    /// Takes `name` away.
+    ///
+    /// Errors: `NoData`.
+    fn remove(&self, name: &[u8]) -> Result<()>;
+
+    /// All names, each with a zero behind it.
+    ///
+    /// Errors: `OutOfMemory`.
+    fn list(&self) -> Result<Vec<u8>>;
+}
+
 struct Attribute {
     name: Vec<u8>,
     value: Vec<u8>,
 }
 
-/// The attributes of one inode.
+/// The attributes of one inode, in memory.
 #[derive(Default)]
 pub struct ExtendedAttributes(Spin<Vec<Attribute>>);
 
-impl ExtendedAttributes {
-    /// The value of `name`.
-    ///
-    /// Errors: `NoData`, `OutOfMemory`.
-    pub fn get(&self, name: &[u8]) -> Result<Vec<u8>> {
+impl Extended for ExtendedAttributes {
+    fn get(&self, name: &[u8]) -> Result<Vec<u8>> {
         let held = self.0.lock();
         let found = held.iter().find(|attribute| attribute.name == name);
         copy(&found.ok_or(Error::NoData)?.value)
     }
 
-    /// Gives `name` a value.
-    ///
-    /// Errors: `Exists`, `NoData`, `NoSpace`, `OutOfMemory`; then nothing has changed.
-    pub fn set(&self, name: &[u8], value: &[u8], expect: Expect) -> Result<()> {
+    fn set(&self, name: &[u8], value: &[u8], expect: Expect) -> Result<()> {
         let new = Attribute {
             name: copy(name)?,
             value: copy(value)?,
@@ -78,10 +97,7 @@ impl ExtendedAttributes {
         Ok(())
     }
 
-    /// Takes `name` away.
-    ///
-    /// Errors: `NoData`.
-    pub fn remove(&self, name: &[u8]) -> Result<()> {
+    fn remove(&self, name: &[u8]) -> Result<()> {
         let mut all = self.0.lock();
         let at = all.iter().position(|attribute| attribute.name == name);
         let old = all.swap_remove(at.ok_or(Error::NoData)?);
@@ -90,19 +106,14 @@ impl ExtendedAttributes {
         Ok(())
     }
 
-    /// Those names that `shows` lets through, each with a zero behind it.
-    ///
-    /// Errors: `OutOfMemory`.
-    pub fn list(&self, shows: impl Fn(&[u8]) -> bool) -> Result<Vec<u8>> {
+    fn list(&self) -> Result<Vec<u8>> {
         let held = self.0.lock();
         let mut names = Vec::new();
         for attribute in held.iter() {
-            if shows(&attribute.name) {
-                let more = attribute.name.len() + 1;
-                names.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
-                names.extend_from_slice(&attribute.name);
-                names.push(0);
-            }
+            let more = attribute.name.len() + 1;
+            names.try_reserve(more).map_err(|_| Error::OutOfMemory)?;
+            names.extend_from_slice(&attribute.name);
+            names.push(0);
         }
         Ok(names)
     }

@@ -21,7 +21,7 @@ use core::ops::Range;
 use sync::{Error, Result};
 
 pub use attachment::Attachment;
-use extended::ExtendedAttributes;
+use extended::Extended;
 use locks::FileLocks;
 pub use metadata::{
     Change, FileType, Metadata, Timestamp, device_number, device_parts, next_device,
@@ -192,7 +192,7 @@ pub trait Inode: File {
     }
 
     /// Its extended attributes; `None` where there can be none.
-    fn extended(&self) -> Option<&ExtendedAttributes> {
+    fn extended(&self) -> Option<&dyn Extended> {
         None
     }
 

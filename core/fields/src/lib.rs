@@ -1,15 +1,24 @@
-//! Little-endian fields, bounded on both sides.
+//! Little-endian fields of messages, bounded on both sides: what the protocols of folders
+//! (9P, FUSE) are made of.
+//!
+//! A [`Writer`] never writes beyond its buffer and says at the end whether all had room; a
+//! [`Reader`] never reads beyond the message, whatever its counts say.
+//!
+//! Not here: which fields a message has (`ninep`, `fuse`).
+#![no_std]
+#![forbid(unsafe_code)]
 
 /// Writes fields into a message. Running over the end is remembered, so that it needs
 /// one check at the end.
-pub(crate) struct Writer<'a> {
+pub struct Writer<'a> {
     to: &'a mut [u8],
     len: usize,
     fits: bool,
 }
 
 impl<'a> Writer<'a> {
-    pub(crate) fn new(to: &'a mut [u8]) -> Self {
+    /// Writes to the beginning of `to`.
+    pub fn new(to: &'a mut [u8]) -> Self {
         Self {
             to,
             len: 0,
@@ -17,7 +26,8 @@ impl<'a> Writer<'a> {
         }
     }
 
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
+    /// Bytes as they are.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Self {
         match self
             .to
             .get_mut(self.len..)
@@ -32,24 +42,28 @@ impl<'a> Writer<'a> {
         self
     }
 
-    pub(crate) fn u8(&mut self, value: u8) -> &mut Self {
+    /// A number of 8 bits.
+    pub fn u8(&mut self, value: u8) -> &mut Self {
         self.bytes(&[value])
     }
 
-    pub(crate) fn u16(&mut self, value: u16) -> &mut Self {
+    /// A number of 16 bits.
+    pub fn u16(&mut self, value: u16) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    pub(crate) fn u32(&mut self, value: u32) -> &mut Self {
+    /// A number of 32 bits.
+    pub fn u32(&mut self, value: u32) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
-    pub(crate) fn u64(&mut self, value: u64) -> &mut Self {
+    /// A number of 64 bits.
+    pub fn u64(&mut self, value: u64) -> &mut Self {
         self.bytes(&value.to_le_bytes())
     }
 
     /// `len[2] bytes`.
-    pub(crate) fn string(&mut self, text: &[u8]) -> &mut Self {
+    pub fn string(&mut self, text: &[u8]) -> &mut Self {
         match u16::try_from(text.len()) {
             Ok(len) => self.u16(len).bytes(text),
             Err(_) => {
@@ -60,7 +74,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Puts the message's length into its first four bytes; `None` if it did not fit.
-    pub(crate) fn finish(self) -> Option<usize> {
+    pub fn finish(&mut self) -> Option<usize> {
         let size = u32::try_from(self.len).ok().filter(|_| self.fits)?;
         self.to.get_mut(..4)?.copy_from_slice(&size.to_le_bytes());
         Some(self.len)
@@ -69,19 +83,26 @@ impl<'a> Writer<'a> {
 
 /// Reads fields of a message; `None` at its end.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) fn new(rest: &'a [u8]) -> Self {
+    /// Reads from the beginning of `rest`.
+    pub fn new(rest: &'a [u8]) -> Self {
         Self { rest }
     }
 
-    pub(crate) fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
+    /// So many bytes as they are.
+    pub fn bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (bytes, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(bytes)
+    }
+
+    /// What has not been read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
     fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
@@ -90,23 +111,28 @@ impl<'a> Reader<'a> {
         Some(*bytes)
     }
 
-    pub(crate) fn u8(&mut self) -> Option<u8> {
+    /// A number of 8 bits.
+    pub fn u8(&mut self) -> Option<u8> {
         self.array().map(u8::from_le_bytes)
     }
 
-    pub(crate) fn u16(&mut self) -> Option<u16> {
+    /// A number of 16 bits.
+    pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_le_bytes)
     }
 
-    pub(crate) fn u32(&mut self) -> Option<u32> {
+    /// A number of 32 bits.
+    pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(crate) fn u64(&mut self) -> Option<u64> {
+    /// A number of 64 bits.
+    pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(crate) fn string(&mut self) -> Option<&'a [u8]> {
+    /// `len[2] bytes`.
+    pub fn string(&mut self) -> Option<&'a [u8]> {
         let len = self.u16()?;
         self.bytes(usize::from(len))
     }
