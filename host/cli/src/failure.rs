@@ -70,6 +70,11 @@ pub enum Failure {
     /// An IOMMU for a board that has none.
     #[error("The board microvm has no IOMMU: use --machine q35.")]
     NoIommu,
+    /// A folder that virtiofsd serves, on a machine with an IOMMU, which it knows nothing of.
+    #[error(
+        "virtiofsd does not know the IOMMU of --iommu and --bypass: leave :virtiofs out, and QEMU serves the folder."
+    )]
+    NoVirtiofsBehindIommu,
     /// `--bypass` with a card that programs have no driver for.
     #[error("Programs have no driver for the card e1000: use --nic virtio or --nic igb.")]
     NoBypassOfCard,

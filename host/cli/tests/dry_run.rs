@@ -105,6 +105,18 @@ fn what_another_monitor_has_not_is_said() {
 }
 
 #[test]
+fn a_folder_that_virtiofsd_serves_is_called_for_and_its_daemon_named() {
+    let scene = Scene::new("dry-virtiofs");
+    let (line, notes) = printed(&scene, &["-v", "/etc:/x:ro,virtiofs"]);
+    assert!(line.contains("mountvirtiofs=volume0:/x:ro"), "{line}");
+    assert!(line.contains(",chardev=volume0,tag=volume0"), "{line}");
+    let daemon = "virtiofsd --xattr --shared-dir /etc --socket-path ";
+    assert!(notes.contains(daemon), "{notes}");
+    let said = refusal(&scene, &["--iommu", "-v", "/etc:/x:virtiofs"]);
+    assert!(said.contains("IOMMU"), "{said}");
+}
+
+#[test]
 fn another_monitor_is_for_dry_runs() {
     let scene = Scene::new("dry-not");
     let output = scene

@@ -6,6 +6,8 @@
 
 use std::fmt::Write;
 
+use crate::machine::FolderServer;
+
 /// A command line under construction.
 #[derive(Clone, Debug, Default)]
 pub struct CommandLine(String);
@@ -22,11 +24,22 @@ impl CommandLine {
         self
     }
 
-    /// Adds `mount9p=TAG:/guest/path[:ro]`; colons in the path are encoded.
-    pub fn mount_9p(mut self, tag: &str, guest: &str, read_only: bool) -> Self {
+    /// Adds `mount9p=TAG:/guest/path[:ro]`, or `mountvirtiofs=` if virtiofsd serves the folder; colons in the path are
+    /// encoded.
+    pub fn mount_folder(
+        mut self,
+        server: FolderServer,
+        tag: &str,
+        guest: &str,
+        read_only: bool,
+    ) -> Self {
         let access = if read_only { ":ro" } else { "" };
         let value = format!("{}:{}{access}", encode(tag, ":"), encode(guest, ":"));
-        self.add("mount9p", &value);
+        let key = match server {
+            FolderServer::NineP => "mount9p",
+            FolderServer::Virtiofsd => "mountvirtiofs",
+        };
+        self.add(key, &value);
         self
     }
 
@@ -93,8 +106,13 @@ mod tests {
 
     #[test]
     fn a_colon_in_a_mounted_path_is_not_a_separator() {
-        let line = CommandLine::new().mount_9p("v0", "/data:x", true);
-        assert_eq!(line.into_string(), "mount9p=v0:/data%3ax:ro");
+        let line = CommandLine::new()
+            .mount_folder(FolderServer::NineP, "v0", "/data:x", true)
+            .mount_folder(FolderServer::Virtiofsd, "v1", "/b", false);
+        assert_eq!(
+            line.into_string(),
+            "mount9p=v0:/data%3ax:ro mountvirtiofs=v1:/b"
+        );
         let line = CommandLine::new().mount_disk("1-2", "/a:b", false);
         assert_eq!(line.into_string(), "mountdisk=1-2:/a%3ab");
     }

@@ -36,6 +36,16 @@ pub enum Error {
     /// QEMU could not be started or ended at once.
     #[error("QEMU did not start: {0}.")]
     Start(#[source] io::Error),
+    /// A folder that virtiofsd is to serve and does not.
+    #[error(
+        "virtiofsd does not serve {} ({reason}): install it, or leave :virtiofs out, and QEMU serves the folder.", folder.display()
+    )]
+    Virtiofsd {
+        /// The folder.
+        folder: PathBuf,
+        /// Its last words, or what is missing.
+        reason: String,
+    },
     /// A snapshot that QEMU does not write or read.
     #[error(
         "QEMU does not take part in the snapshot: {reason}. One that was taken with another QEMU must be taken again."

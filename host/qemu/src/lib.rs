@@ -38,14 +38,15 @@ mod streams;
 mod symbols;
 mod tap;
 mod transcript;
+pub mod virtiofsd;
 mod vm;
 
 pub use balloon::{GuestMemory, set_balloon};
 pub use cmdline::CommandLine;
 pub use error::Error;
 pub use machine::{
-    Accel, Board, CARD_OF_PROGRAM, Disk, DiskBus, DiskFormat, Forward, Forwarder, Machine, Net,
-    Nic, Origin, Owners, Protocol, Stdio, Switched, Trial, Volume,
+    Accel, Board, CARD_OF_PROGRAM, Disk, DiskBus, DiskFormat, FolderServer, Forward, Forwarder,
+    Machine, Net, Nic, Origin, Owners, Protocol, Stdio, Switched, Trial, Volume,
 };
 pub use ports::{free_tcp_port, holder_of_port, is_port_free};
 pub use program::{Acceleration, Qemu};

@@ -109,6 +109,17 @@ impl Machine {
         self.state.join("net.sock")
     }
 
+    /// Where QEMU calls for the folder with that tag, if virtiofsd serves it.
+    pub fn folder_socket(&self, tag: &str) -> PathBuf {
+        self.state.join(format!("{tag}.sock"))
+    }
+
+    /// Whether a program beside QEMU serves a folder, and so has to see the machine's memory.
+    pub(crate) fn shares_memory(&self) -> bool {
+        let mut servers = self.volumes.iter().map(|volume| volume.server);
+        servers.any(|server| server == FolderServer::Virtiofsd)
+    }
+
     /// The socket at which QEMU itself is asked.
     pub fn qmp_socket(&self) -> PathBuf {
         self.state.join("qmp.sock")
@@ -310,7 +321,7 @@ impl DiskFormat {
     }
 }
 
-/// A folder of the host that the machine sees live through virtio-9p.
+/// A folder of the host that the machine sees live.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Volume {
     /// The folder.
@@ -321,6 +332,21 @@ pub struct Volume {
     pub read_only: bool,
     /// Whose files they are.
     pub owners: Owners,
+    /// Who serves it.
+    #[serde(default)]
+    pub server: FolderServer,
+}
+
+/// Who serves a folder of the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FolderServer {
+    /// QEMU, by 9P.
+    #[default]
+    #[serde(rename = "9p")]
+    NineP,
+    /// virtiofsd, a program of its own ([`crate::virtiofsd`]), by virtiofs; owners are the host's.
+    #[serde(rename = "virtiofs")]
+    Virtiofsd,
 }
 
 /// Where a volume's owners and modes stand.

@@ -24,6 +24,7 @@ use crate::program::{Acceleration, Qemu};
 use crate::qmp::Qmp;
 use crate::report::Report;
 use crate::streams::{Listeners, Streams};
+use crate::virtiofsd::Virtiofsd;
 use crate::{snapshot, starter, tap};
 
 /// How often a wait with a deadline looks.
@@ -40,6 +41,8 @@ pub struct Vm {
     machine: Machine,
     /// Serves the network until QEMU has ended.
     passt: Option<Passt>,
+    /// Serve folders until QEMU has ended.
+    folders: Vec<Virtiofsd>,
     /// The connection over which one that stands was told where it begins.
     loader: Option<Qmp>,
 }
@@ -69,6 +72,7 @@ pub struct Prepared {
     passt: Option<Passt>,
     /// QEMU's end of passt's wire.
     wire: Option<Wire>,
+    folders: Vec<Virtiofsd>,
     note: Option<String>,
 }
 
@@ -88,6 +92,7 @@ impl Prepared {
             acceleration,
             passt: None,
             wire: None,
+            folders: Virtiofsd::of_all(machine)?,
             note: None,
         };
         if machine.forwarder == Forwarder::Passt {
@@ -133,6 +138,7 @@ impl Prepared {
             }
         };
         vm.passt = self.passt;
+        vm.folders = self.folders;
         let note = self.note;
         Ok((vm, Console { note, ..console }))
     }
@@ -165,6 +171,7 @@ impl Prepared {
             child,
             machine,
             passt: None,
+            folders: Vec::new(),
             loader: None,
         };
         let streams = listeners.and_then(|listeners| listeners.accept(|| vm.has_ended()));

@@ -143,6 +143,7 @@ mod tracing;
 mod umem;
 mod userland;
 mod vfio;
+mod virtiofs;
 mod virtual_functions;
 mod volume;
 mod volumes;
@@ -200,7 +201,7 @@ fn suites_for_quiet_host(setup: &Setup) -> Vec<&'static [Test]> {
     ]
 }
 
-/// Tests of disks that neither fail nor lose power.
+/// Tests of disks that neither fail nor lose power, and of folders that a daemon serves.
 fn suites_of_disks(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
         ours(setup, areas::TESTS),
@@ -212,6 +213,7 @@ fn suites_of_disks(setup: &Setup) -> Vec<&'static [Test]> {
         ours(setup, nvme_functions::TESTS),
         ours(setup, once(setup, Cpus::One, nvme_functions::TESTS_ONCE)),
         ours(setup, once(setup, Cpus::One, nvme::TESTS_ONCE)),
+        ours(setup, long(setup, virtiofs::tests())),
     ]
 }
 

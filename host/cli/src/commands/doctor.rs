@@ -37,6 +37,7 @@ pub fn doctor(output: &OutputFlags) -> Result<u8, Failure> {
         acceleration(),
         kernel(),
         passt(),
+        virtiofsd(),
         tap(),
         image_tools(),
         file_system_tools(),
@@ -85,6 +86,15 @@ fn passt() -> Finding {
         true => Finding::Fine("passt leads ports into machines (-p), for many connections.".into()),
         false => Finding::Note(
             "passt is missing, so QEMU's own network serves -p, a few connections at a time: install passt (`make setup` does it as root on Debian).".into(),
+        ),
+    }
+}
+
+fn virtiofsd() -> Finding {
+    match qemu::virtiofsd::program() {
+        Some(_) => Finding::Fine("virtiofsd serves folders (-v FOLDER:GUEST:virtiofs).".into()),
+        None => Finding::Note(
+            "virtiofsd is missing, so -v FOLDER:GUEST:virtiofs does not work: install virtiofsd (Debian's name), or let QEMU serve folders.".into(),
         ),
     }
 }

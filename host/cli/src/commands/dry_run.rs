@@ -6,7 +6,7 @@
 
 use std::fs;
 
-use qemu::{Acceleration, Forwarder, Qemu};
+use qemu::{Acceleration, FolderServer, Forwarder, Machine, Qemu};
 
 use super::run::attach;
 use crate::failure::Failure;
@@ -48,10 +48,27 @@ pub(super) fn print(
         let notes = vmm::notes(flags.vmm, &machine);
         notes.iter().for_each(|note| eprintln!("sietch: {note}"));
     }
+    note_daemons(&machine);
     fs::create_dir_all(&folder).map_err(Failure::file(&folder))?;
     fs::write(&machine.initrd, &plan.image).map_err(Failure::file(&machine.initrd))?;
     println!("{text}");
     Ok(0)
+}
+
+/// Says which daemons QEMU calls, that `sietch run` would have started.
+fn note_daemons(machine: &Machine) {
+    let volumes = machine.volumes.iter();
+    for volume in volumes.filter(|volume| volume.server == FolderServer::Virtiofsd) {
+        let (folder, socket) = (&volume.host, machine.folder_socket(&volume.tag));
+        let words = ["virtiofsd", "--xattr", "--shared-dir"].map(ToString::to_string);
+        let paths = [
+            folder.display().to_string(),
+            "--socket-path".into(),
+            socket.display().to_string(),
+        ];
+        let line = shell_line(words.into_iter().chain(paths));
+        eprintln!("sietch: Start this before: {line}");
+    }
 }
 
 /// A line of words for a POSIX shell.

@@ -49,6 +49,7 @@ fn describe(folder: &Folder, settings: &Settings) -> Value {
         "address": settings.address,
         "further_networks": settings.further_networks,
         "volumes": settings.volumes,
+        "folders": folder.plan().map(|(machine, _)| machine.volumes),
         "memory_mib": settings.memory_mib,
         "memory_now_mib": if runs { memory::now_mib(folder) } else { None },
         "kernel": settings.kernel,

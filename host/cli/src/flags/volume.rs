@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::{Args, Subcommand};
+use qemu::FolderServer;
 
 use super::{ByteSize, InspectOutput, OutputFlags, VolumeName};
 
@@ -69,7 +70,7 @@ pub struct FsckFlags {
     pub name: VolumeName,
 }
 
-/// `-v`: `SOURCE:guest[:ro|:host]`.
+/// `-v`: `SOURCE:guest[:OPTIONS]`, words with commas between: `ro`, `rw`, `host`, `virtiofs`, `9p`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
     /// What is mounted.
@@ -100,6 +101,8 @@ pub enum MountSource {
         path: PathBuf,
         /// Whether owners are the host's also where the machine cannot change those.
         host_owners: bool,
+        /// Who serves it.
+        server: FolderServer,
     },
     /// A volume by its name.
     Volume(VolumeName),
@@ -109,12 +112,12 @@ impl FromStr for Mount {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        const FORM: &str =
-            "give NAME:GUEST[:ro] or HOST:GUEST[:ro|:host] with an absolute path for GUEST";
-        let (paths, ending) = match text.rsplit_once(':') {
-            Some((paths, ending @ ("ro" | "rw" | "host"))) => (paths, ending),
+        const FORM: &str = "give NAME:GUEST[:ro] or HOST:GUEST[:ro|:host|:virtiofs] with an absolute path for GUEST";
+        let (paths, words) = match text.rsplit_once(':') {
+            Some((paths, words)) if words.split(',').all(is_option) => (paths, words),
             _ => (text, "rw"),
         };
+        let has = |word| words.split(',').any(|other| other == word);
         let (source, guest) = match paths.rsplit_once(':') {
             Some((source, guest)) if !source.is_empty() && guest.starts_with('/') => {
                 (source, guest)
@@ -122,21 +125,38 @@ impl FromStr for Mount {
             _ => return Err(FORM.into()),
         };
         let source = match VolumeName::is_path(source) {
+            true if has("virtiofs") && (has("host") || has("9p")) => {
+                return Err(
+                    "virtiofs has the host's owners and is not 9P: leave out host and 9p".into(),
+                );
+            }
             true => MountSource::Folder {
                 path: source.into(),
-                host_owners: ending == "host",
+                host_owners: has("host"),
+                server: match has("virtiofs") {
+                    true => FolderServer::Virtiofsd,
+                    false => FolderServer::NineP,
+                },
             },
-            false if ending == "host" => {
+            false if has("host") => {
                 return Err("a volume has owners of its own: leave out :host".into());
+            }
+            false if has("virtiofs") || has("9p") => {
+                return Err("a volume is a disk: leave out virtiofs and 9p".into());
             }
             false => MountSource::Volume(source.parse()?),
         };
         Ok(Self {
             source,
             guest: guest.into(),
-            read_only: ending == "ro",
+            read_only: has("ro"),
         })
     }
+}
+
+/// Whether it is a word about a mount, and not a path.
+fn is_option(word: &str) -> bool {
+    matches!(word, "ro" | "rw" | "host" | "virtiofs" | "9p")
 }
 
 #[cfg(test)]
@@ -150,12 +170,35 @@ mod tests {
         let folder = |path: &str, host_owners| MountSource::Folder {
             path: path.into(),
             host_owners,
+            server: FolderServer::NineP,
         };
         assert_eq!(mount.source, folder("/srv/data", false));
         let mount: Mount = "./data:/data:host".parse().expect("valid");
         assert_eq!(mount.source, folder("./data", true));
         assert!(!mount.read_only);
         for wrong in ["/srv/data", "/srv:data", ":/data", ""] {
+            assert!(wrong.parse::<Mount>().is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_word_says_who_serves_a_folder() {
+        let mount: Mount = "/srv:/data:ro,virtiofs".parse().expect("valid");
+        let by = |server| MountSource::Folder {
+            path: "/srv".into(),
+            host_owners: false,
+            server,
+        };
+        assert_eq!(mount.source, by(FolderServer::Virtiofsd));
+        assert!(mount.read_only);
+        let mount: Mount = "/srv:/data:9p".parse().expect("valid");
+        assert_eq!(mount.source, by(FolderServer::NineP));
+        assert!(!mount.read_only);
+        for wrong in [
+            "/srv:/data:virtiofs,host",
+            "/srv:/data:9p,virtiofs",
+            "db:/data:virtiofs",
+        ] {
             assert!(wrong.parse::<Mount>().is_err(), "{wrong:?}");
         }
     }

@@ -1,8 +1,8 @@
-//! Folders of the host that a machine has, by 9P.
+//! Folders of the host that a machine has, by 9P or virtiofs.
 
 use std::path::Path;
 
-use qemu::{CommandLine, Owners, Volume};
+use qemu::{CommandLine, FolderServer, Owners, Volume};
 use rustix::io::Errno;
 
 use crate::failure::Failure;
@@ -14,6 +14,7 @@ const ROOT_TAG: &str = "root";
 /// The folders of the host that `flags` share with the machine, of which its kernel is told.
 pub(super) fn folders(
     flags: &RunFlags,
+    has_iommu: bool,
     mut command_line: CommandLine,
 ) -> Result<(CommandLine, Vec<Volume>), Failure> {
     let mut volumes = Vec::new();
@@ -22,20 +23,30 @@ pub(super) fn folders(
         volumes.push(root_folder(path)?);
     }
     for (number, mount) in flags.volume.iter().enumerate() {
-        let MountSource::Folder { path, host_owners } = &mount.source else {
+        let MountSource::Folder {
+            path,
+            host_owners,
+            server,
+        } = &mount.source
+        else {
             continue;
         };
         if path.is_file() {
             continue;
+        }
+        if *server == FolderServer::Virtiofsd && has_iommu {
+            return Err(Failure::NoVirtiofsBehindIommu);
         }
         let host = std::fs::canonicalize(path).map_err(|_| Failure::NoSuchPath {
             path: path.clone(),
             flag: "-v",
         })?;
         let tag = format!("volume{number}");
-        command_line = command_line.mount_9p(&tag, &mount.guest, mount.read_only);
+        command_line = command_line.mount_folder(*server, &tag, &mount.guest, mount.read_only);
+        let are_plain = mount.read_only || *host_owners || *server == FolderServer::Virtiofsd;
         volumes.push(Volume {
-            owners: owners(mount.read_only || *host_owners, &host),
+            owners: owners(are_plain, &host),
+            server: *server,
             host,
             tag,
             read_only: mount.read_only,
@@ -56,6 +67,7 @@ fn root_folder(path: &Path) -> Result<Volume, Failure> {
         tag: ROOT_TAG.into(),
         read_only: true,
         owners: Owners::Host,
+        server: FolderServer::NineP,
     })
 }
 

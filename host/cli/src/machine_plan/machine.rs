@@ -55,9 +55,10 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
     for tmpfs in flags.root.tmpfs() {
         command_line = command_line.mount_tmpfs(&tmpfs.options, &tmpfs.guest);
     }
-    let (command_line, volumes) = folders(flags, command_line)?;
     let forwards: Vec<_> = flags.publish.iter().map(|publish| publish.0).collect();
     let is_card_for_program = flags.bypass == Some(BypassFlag::Card);
+    let has_iommu = flags.iommu || is_card_for_program;
+    let (command_line, volumes) = folders(flags, has_iommu, command_line)?;
     Ok(Machine {
         kernel: kernel_file::find()?,
         initrd: image_path(state),
@@ -75,7 +76,7 @@ pub fn machine(flags: &RunFlags, plan: &Plan, state: &Path) -> Result<Machine, F
         memory_mib: memory_mib(flags, plan)?,
         cpus: flags.cpus,
         nodes: flags.nodes,
-        has_iommu: flags.iommu || is_card_for_program,
+        has_iommu,
         has_balloon: flags.balloon,
         is_card_for_program,
         nic: match flags.nic {

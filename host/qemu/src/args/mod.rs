@@ -171,6 +171,7 @@ pub(crate) mod tests {
                     tag: "v".into(),
                     read_only: false,
                     owners: crate::Owners::Host,
+                    server: crate::FolderServer::NineP,
                 }],
                 ..machine()
             };

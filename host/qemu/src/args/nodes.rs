@@ -7,13 +7,20 @@ impl Machine {
     /// Nodes in a row: each step between two adds to their distance.
     pub(super) fn add_nodes(&self, args: &mut Args) {
         const NEAR: u8 = 10;
+        let (kind, share) = match self.shares_memory() {
+            true => ("memfd", ",share=on"),
+            false => ("ram", ""),
+        };
         let (nodes, cpus) = (u32::from(self.nodes), u32::from(self.cpus));
         for node in 0..nodes {
             let part = |whole: u32| whole * node / nodes..whole * (node + 1) / nodes;
             let (memory, own) = (part(self.memory_mib), part(cpus));
             args.pair(
                 "-object",
-                format!("memory-backend-ram,id=node{node},size={}M", memory.len()),
+                format!(
+                    "memory-backend-{kind},id=node{node},size={}M{share}",
+                    memory.len()
+                ),
             );
             let own = match own.is_empty() {
                 true => String::new(),

@@ -8,7 +8,7 @@ impl Machine {
     /// What the board is told of memory that is a file.
     pub(super) fn backed_memory(&self) -> &'static str {
         match (&self.origin, self.board) {
-            (Origin::Boot, _) => "",
+            (Origin::Boot, _) if !self.shares_memory() || self.nodes > 1 => "",
             (_, Board::Q35) => ",memory-backend=pc.ram",
             (_, Board::Microvm) => ",memory-backend=microvm.ram",
         }
@@ -20,6 +20,9 @@ impl Machine {
                 args.pair("-kernel", self.kernel.to_string_lossy());
                 args.pair("-initrd", self.initrd.to_string_lossy());
                 args.pair("-append", &self.command_line);
+                if self.shares_memory() && self.nodes == 1 {
+                    self.add_shared_memory(args);
+                }
             }
             Origin::Template(folder) => {
                 self.add_memory(args, &snapshot::memory(folder).to_string_lossy(), "on");
@@ -35,12 +38,24 @@ impl Machine {
         }
     }
 
-    /// By the name that memory without a file has, or QEMU would take it for another.
-    fn add_memory(&self, args: &mut Args, path: &str, share: &str) {
-        let name = match self.board {
+    /// The name of the memory of a machine without nodes.
+    fn memory_name(&self) -> &'static str {
+        match self.board {
             Board::Q35 => "pc.ram",
             Board::Microvm => "microvm.ram",
-        };
+        }
+    }
+
+    /// Memory that programs beside QEMU see too, which hand its file on by a socket.
+    fn add_shared_memory(&self, args: &mut Args) {
+        let (name, mib) = (self.memory_name(), self.memory_mib);
+        let object = format!("memory-backend-memfd,id={name},size={mib}M,share=on");
+        args.pair("-object", object);
+    }
+
+    /// By the name that memory without a file has, or QEMU would take it for another.
+    fn add_memory(&self, args: &mut Args, path: &str, share: &str) {
+        let name = self.memory_name();
         args.pair(
             "-object",
             format!(
