@@ -34,6 +34,8 @@ struct worker {
     int me, step, own;
     uint64_t state;
     size_t size;
+    /* What the own file was dated with; 0 if it was changed since. */
+    time_t date;
     unsigned char bytes[3 * PAGE], *aligned, *model;
 };
 
@@ -262,6 +264,10 @@ static void check_own(struct worker *w)
     static __thread unsigned char bytes[OWN];
     if (fstat(w->own, &found) != 0 || (size_t)found.st_size != w->size)
         fail(w, "size", FILES, (size_t)found.st_size);
+    if (w->date != 0 && found.st_mtime != w->date) {
+        printf("dated %lld instead of %lld\n", (long long)found.st_mtime, (long long)w->date);
+        fail(w, "time", FILES, 0);
+    }
     ssize_t done;
     do
         done = pread(w->own, bytes, OWN, 0);
@@ -276,11 +282,12 @@ static void do_own(struct worker *w)
 {
     char name[200], other[200];
     size_t at = below(w, (uint32_t)w->size + 5000), len = 1 + below(w, 3 * PAGE - 1);
-    if (below(w, 3) == 0)
+    if (w->date != 0 || below(w, 3) == 0)
         check_own(w);
     switch (below(w, 8)) {
     case 0:
         at = below(w, OWN);
+        w->date = 0;
         if (ftruncate(w->own, (off_t)at) != 0)
             fail(w, "truncation", FILES, at);
         if (at > w->size)
@@ -297,6 +304,7 @@ static void do_own(struct worker *w)
         if (w->own < 0)
             fail(w, "open", FILES, 0);
         w->size = 0;
+        w->date = 0;
         fill(w, w->bytes, len);
         ssize_t first = write(w->own, w->bytes, len);
         if (!was_refused(w, first, "first write", FILES, 0)) {
@@ -310,6 +318,7 @@ static void do_own(struct worker *w)
         if (at + len > OWN)
             break;
         fill(w, w->bytes, len);
+        w->date = 0;
         ssize_t done = pwrite(w->own, w->bytes, len, (off_t)at);
         if (was_refused(w, done, "write", FILES, at))
             break;
@@ -319,8 +328,11 @@ static void do_own(struct worker *w)
         if (at + (size_t)done > w->size)
             w->size = at + (size_t)done;
         struct timespec times[2] = {{0, UTIME_OMIT}, {1000000000 + (long)below(w, 1000000), 0}};
-        if (below(w, 2) && futimens(w->own, times) != 0)
-            fail(w, "dating", FILES, 0);
+        if (below(w, 2)) {
+            if (futimens(w->own, times) != 0)
+                fail(w, "dating", FILES, 0);
+            w->date = times[1].tv_sec;
+        }
     }
 }
 

@@ -4,6 +4,7 @@
  *   file_races nameless DIRECTORY    a file without a name is synchronized, then named, then written to
  *   file_races synced FILE ROUNDS    pages are stored to and synchronized by msync(2)
  *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
+ *   file_races replaced DIRECTORY ROUNDS  a file is replaced that somebody still names, and a new one may have its number
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -143,6 +144,38 @@ static void large(const char *name, size_t megabytes)
             fail("a store is lost", (int)(at >> 20));
 }
 
+static void is_written(const char *name, const char *bytes, int round)
+{
+    char found[8] = "";
+    int fd = open(name, O_RDWR | O_CREAT, 0644);
+    if (fd < 0 || write(fd, bytes, strlen(bytes)) != (ssize_t)strlen(bytes) || close(fd) != 0)
+        fail(name, round);
+    fd = open(name, O_RDONLY);
+    if (fd < 0 || read(fd, found, sizeof found - 1) < 0 || close(fd) != 0 || strcmp(found, bytes) != 0)
+        fail(found, round);
+}
+
+static void replaced(const char *directory, int rounds)
+{
+    char old[200], other[200], new[200], found[8] = "";
+    for (int round = 0; round < rounds; round++) {
+        snprintf(old, sizeof old, "%s/old-%d", directory, round);
+        snprintf(other, sizeof other, "%s/other-%d", directory, round);
+        snprintf(new, sizeof new, "%s/new-%d", directory, round);
+        is_written(old, "old", round);
+        is_written(other, "other", round);
+        int named = open(old, O_PATH);
+        if (named < 0 || rename(other, old) != 0)
+            fail("rename", round);
+        is_written(new, "new", round);
+        int fd = open(old, O_RDONLY);
+        if (fd < 0 || read(fd, found, sizeof found - 1) != 5 || strcmp(found, "other") != 0)
+            fail("another file was written to", round);
+        close(fd);
+        close(named);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
@@ -154,6 +187,8 @@ int main(int argc, char **argv)
         nameless(argv[2]);
     else if (strcmp(argv[1], "large") == 0)
         large(argv[2], (size_t)rounds);
+    else if (strcmp(argv[1], "replaced") == 0)
+        replaced(argv[2], rounds);
     else
         synced(argv[2], rounds);
     return 0;

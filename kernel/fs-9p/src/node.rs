@@ -70,6 +70,11 @@ impl Node {
         same_kind && attributes.qid.path == self.qid.path
     }
 
+    /// Whether its fid names this file, and no other that took its path when it was removed.
+    pub(super) fn is_still_there(&self) -> bool {
+        self.attributes().is_ok_and(|found| self.is(&found))
+    }
+
     pub(super) fn fid(&self) -> Fid {
         self.handle.fid()
     }

@@ -170,15 +170,25 @@ impl Volume {
     }
 
     /// The node that `handle` names: the known one, if it is still the same file.
+    ///
+    /// The host numbers a new file like one that is gone, which somebody here may still have a node of: a fid that is not
+    /// open keeps no file, and names whatever has taken its path. So the known node is asked, too.
     fn node(self: &Arc<Self>, handle: Handle) -> Result<Arc<Node>> {
         let attributes = self.attributes(handle.fid)?;
-        let known = self.known.get(attributes.qid.path);
-        if let Some(node) = known.filter(|node| node.is(&attributes)) {
-            return Ok(node);
-        }
-        let node = Node::new(self, handle, &attributes)?;
         let number = attributes.qid.path;
-        Ok(self.known.adopt(number, node, |node| node.is(&attributes)))
+        let known = self.known.get(number);
+        let is_same = |node: &&Arc<Node>| {
+            node.is(&attributes) && (self.is_immutable || node.is_still_there())
+        };
+        if let Some(node) = known.as_ref().filter(is_same) {
+            return Ok(node.clone());
+        }
+        let is_other = |node: &Node| {
+            let gone = known.as_deref();
+            node.is(&attributes) && !gone.is_some_and(|gone| core::ptr::eq(gone, node))
+        };
+        let node = Node::new(self, handle, &attributes)?;
+        Ok(self.known.adopt(number, node, is_other))
     }
 
     pub(super) fn attributes(&self, fid: Fid) -> Result<Attributes> {
