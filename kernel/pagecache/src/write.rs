@@ -19,7 +19,7 @@ use pagecache::{Mark, Slot};
 use sync::{Error, Result};
 use vfs::file::{OpenFile, StatusFlags};
 
-use crate::cache::{Backing, Keeps};
+use crate::cache::{Backing, Keeps, part_of};
 use crate::read::bring_in_alone;
 use crate::{PAGE, flusher, memory, through};
 
@@ -115,7 +115,10 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
         let bytes = at..at + count as u64;
         if count != 0 && !mark(of, bytes, &page, is_new, promised) {
             from.rewind(count);
-            return write_through(of, at, from);
+            let stored = write_through(of, at, from);
+            // What found no room must not show when the file grows.
+            page.zero(part_of(index, &(of.size()?..u64::MAX)));
+            return stored;
         }
         Ok(count)
     });
