@@ -90,7 +90,8 @@ impl File for Node {
     /// As where a file takes another's name (`Shared::bring_down_replacing`).
     fn close(&self, _open: &OpenFile) {
         if self.is_emptied.swap(false, Ordering::AcqRel) {
-            pagecache::close(self);
+            // What memory is missing for stays listed, and who has the file open hears of failures.
+            let _ = pagecache::write_back(self, 0..u64::MAX);
         }
     }
 

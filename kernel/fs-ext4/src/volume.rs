@@ -482,7 +482,7 @@ impl FileSystem for Tree {
 
     fn finish(&self) -> Result<()> {
         // Nothing of it is left to another mount, whatever fails.
-        let synced = self.sync();
+        let synced = pagecache::insist(|| self.sync());
         synced.and(self.shared.finish())
     }
 

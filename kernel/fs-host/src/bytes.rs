@@ -3,7 +3,6 @@
 use alloc::vec::Vec;
 
 use base::PAGE_BYTES;
-use mach::mem::fallible;
 use mm::Page;
 use sync::{Error, Result};
 
@@ -86,7 +85,11 @@ pub fn store(of: &dyn Bytes, offset: u64, data: &[u8]) -> Result<usize> {
 
 /// Writes pages from page `first` on, as far as the file has `size` bytes; returns how many.
 pub fn bring(of: &dyn Bytes, first: u64, pages: &[Page], size: u64) -> Result<u64> {
-    let mut buffer = fallible::zeroed(PAGE_BYTES)?;
+    // From the reserve: these pages can be given up afterwards.
+    let mut buffer = Vec::new();
+    let room = buffer.try_reserve_exact(PAGE_BYTES);
+    room.map_err(|_| Error::OutOfMemory)?;
+    buffer.resize(PAGE_BYTES, 0);
     for (index, page) in (first..).zip(pages) {
         let len = size.saturating_sub(index * PAGE).min(PAGE) as usize;
         if let Some(bytes) = buffer.get_mut(..len) {

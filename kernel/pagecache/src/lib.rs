@@ -57,7 +57,7 @@ pub use memory::{PageCounts, counts};
 pub use read::read_at;
 pub use resize::{resize, zero};
 pub use write::write_at;
-pub use write_back::{close, write_back};
+pub use write_back::{close, insist, write_back};
 
 use base::PAGE_BYTES;
 

@@ -16,7 +16,7 @@ use crate::cache::{Backing, identity, part_of};
 use crate::{PAGE, memory};
 
 /// How often a file that is closed is tried where memory is missing, and how long others have to free some.
-const CLOSE_TRIES: usize = 1000;
+const CLOSE_TRIES: usize = 50;
 const CLOSE_PAUSE: Duration = Duration::from_millis(20);
 /// Pages of one run.
 const RUN_PAGES: u64 = 256;
@@ -60,15 +60,22 @@ pub(crate) fn write_back_some(of: &dyn Backing, bytes: Range<u64>, most: u64) ->
 /// What close(2) does for a file whose pages nobody looks after: it reports no error that a later
 /// fsync(2) would not find again. Nobody may come after it, so it does not give up where memory is missing.
 pub fn close(of: &dyn Backing) {
-    for _ in 0..CLOSE_TRIES {
-        match write_back(of, 0..u64::MAX) {
+    let _ = insist(|| write_back(of, 0..u64::MAX));
+}
+
+/// Does what nobody does later, again and again where memory is missing: for a second, as whoever has memory may be
+/// about to end.
+pub fn insist(mut act: impl FnMut() -> Result<()>) -> Result<()> {
+    for _ in 1..CLOSE_TRIES {
+        match act() {
             Err(Error::OutOfMemory) => {
                 let soon = mach::time::now() + CLOSE_PAUSE;
                 let _ = Wait::UNINTERRUPTIBLE.until(soon).park_unless(|| false);
             }
-            _ => return,
+            done => return done,
         }
     }
+    act()
 }
 
 fn bring(of: &dyn Backing, run: Range<u64>, pages: &mut Vec<Page>) -> Result<()> {
