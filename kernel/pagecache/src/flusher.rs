@@ -150,15 +150,16 @@ fn centisecs_of(count: u64) -> Duration {
 
 /// Brings down what is dirty since before `before` in all file systems, mounted or only used.
 pub fn flush_all(before: Instant) {
-    SYSTEMS.lock().retain(|system| system.strong_count() != 0);
-    let mut index = 0;
-    loop {
-        // One by one, and none is kept from going meanwhile.
+    let count = {
+        let mut systems = SYSTEMS.lock();
+        systems.retain(|system| system.strong_count() != 0);
+        systems.len()
+    };
+    // One by one, so that none is kept from going meanwhile; from the last on, so that none is left out where one goes.
+    for index in (0..count).rev() {
         let next = SYSTEMS.lock().get(index).cloned();
-        let Some(system) = next else { return };
-        if let Some(system) = system.upgrade() {
+        if let Some(system) = next.and_then(|system| system.upgrade()) {
             system.flush(before);
         }
-        index += 1;
     }
 }
