@@ -213,7 +213,7 @@ impl Node {
     fn write_parts(&self, parts: &[Segment], bytes: Range<u64>) -> Result<()> {
         let each = self.shared.block_bytes;
         let block_at = |at: u64| u32::try_from(at / each).map_err(|_| Error::FileTooLarge);
-        let (number, modified) = (self.number, Some(now()));
+        let number = self.number;
         let mut at = bytes.start;
         while at < bytes.end {
             let blocks = block_at(at)?..block_at(bytes.end)?;
@@ -227,12 +227,16 @@ impl Node {
             let some = slice(parts, at - bytes.start..until - bytes.start)?;
             let store = &self.shared.store;
             store.write_pages(block * each, &some, Durability::Volatile)?;
-            let grown = Grown {
-                size: until,
-                modified,
-            };
-            self.shared
-                .beside(|volume| volume.settle(number, &run, grown))?;
+            self.shared.beside(|volume| {
+                let grown = Grown {
+                    size: until,
+                    modified: Some(now()),
+                };
+                volume.settle(number, &run, grown)?;
+                // That of an earlier write(2).
+                *self.modified.lock() = None;
+                Ok(())
+            })?;
             at = until;
         }
         Ok(())
