@@ -91,8 +91,9 @@ static void cut(const char *name, int rounds)
         while (!is_still)
             sched_yield();
         look(fd, round);
-        is_still = 0;
         is_asked = 0;
+        while (is_still)
+            sched_yield();
     }
     is_over = 1;
     pthread_join(toucher, NULL);
