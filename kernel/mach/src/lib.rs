@@ -6,8 +6,8 @@
 //!
 //! How the machine is run, which every module here relies on:
 //! - **Closed**: the kernel runs with interrupts off. They are open only in user mode and
-//!   inside [`idle::wait_for_interrupt`] and [`cpu::take_interrupts`]. So a handler never interrupts a holder of a lock,
-//!   but for two that take none and end a nap in the midst of a wait ([`time`]).
+//!   inside [`idle::wait_for_interrupt`], [`cpu::take_interrupts`] and a nap in a wait for a lock, where only two
+//!   handlers can run, which take none ([`time`]). So a handler never interrupts a holder of a lock that it wants.
 //! - **One flow per CPU**: the kernel is not preempted. A thread leaves its CPU only by
 //!   [`task::Context::switch`], and no spin lock is held then.
 //! - **Relax**: whoever spins calls [`cpu::relax`], which serves what other CPUs ask of

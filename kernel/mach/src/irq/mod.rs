@@ -3,6 +3,8 @@
 //! A vector is a number that a device (by MSI-X), a pin of the I/O APIC or another CPU
 //! raises. Handlers run with interrupts closed, only ever while the CPU was in user mode
 //! or halted, so they may take spin locks; they should note the event and return.
+//! Those of the class that is let in during a nap ([`Vector::SERVICE`], [`Vector::NAP`]) take
+//! none and allocate nothing, nor does [`dispatch`] for them.
 
 mod pic;
 mod pins;
@@ -18,4 +20,4 @@ pub use vector::{allocate, count};
 
 pub(crate) use pic::silence as silence_pics;
 pub(crate) use pins::{init as init_pins, route_nmi};
-pub(crate) use vector::{bind, dispatch};
+pub(crate) use vector::{add_cpu, bind, dispatch};

@@ -4,7 +4,7 @@ use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use base::CpuId;
 
-use crate::cpu::PerCpu;
+use crate::cpu::{Own, own};
 use crate::sync::Once;
 use crate::vector::Vector;
 
@@ -22,8 +22,13 @@ struct Handler {
 
 /// A vector means the same on all CPUs.
 static HANDLERS: [Once<Handler>; SLOTS] = [const { Once::new() }; SLOTS];
-/// Interrupts that each CPU has taken.
-static TAKEN: PerCpu<AtomicU64> = PerCpu::new(AtomicU64::default);
+/// Interrupts that each CPU has taken. Made before it runs: its first one may end a nap, which must not allocate.
+static TAKEN: Own<AtomicU64> = own!(AtomicU64, AtomicU64::new(0));
+
+/// Before `cpu` is started.
+pub(crate) fn add_cpu(cpu: CpuId) {
+    TAKEN.prepare(cpu);
+}
 /// The first that nobody has.
 static NEXT: AtomicUsize = AtomicUsize::new(FIRST as usize);
 
@@ -45,8 +50,10 @@ pub(crate) fn bind(vector: Vector, run: fn(usize), arg: usize) {
 
 /// Interrupts that all CPUs have taken.
 pub fn count() -> u64 {
-    let cpus = (0..crate::cpu::count() as u32).map(CpuId);
-    cpus.map(|cpu| TAKEN.of(cpu).load(Ordering::Relaxed)).sum()
+    TAKEN
+        .iter()
+        .map(|taken| taken.load(Ordering::Relaxed))
+        .sum()
 }
 
 /// Runs the handler of vector `number` and acknowledges the interrupt.

@@ -50,6 +50,7 @@ fn start(apic_id: u32, page: PhysAddr) -> bool {
     let number = CpuId(cpu::count() as u32);
     mem::add_cpu(number);
     crate::sync::add_cpu(number);
+    crate::irq::add_cpu(number);
     let Some(stack) = KernelStack::new() else {
         return false;
     };

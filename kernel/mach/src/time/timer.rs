@@ -1,7 +1,8 @@
 //! The local timer of each CPU.
 //!
 //! Invariant **Napping**: in the midst of the kernel only interrupts of the highest class are let in. Their handlers are
-//! the end of a nap, which does nothing, and service for other CPUs, which a CPU that spins gives as well.
+//! the end of a nap, which does nothing, and service for other CPUs, which a CPU that spins gives as
+//! well; what they touch was made before.
 
 use core::cell::Cell;
 use core::ops::RangeInclusive;
