@@ -160,6 +160,14 @@ pub fn hold_back_interrupts(class: u64) {
     unsafe { asm!("mov cr8, {}", in(reg) class & 0xf, options(nomem, nostack, preserves_flags)) }
 }
 
+/// The class that is held back, 0 if none is.
+pub fn held_back_interrupts() -> u64 {
+    let class;
+    // SAFETY: a read of CR8 has no effect.
+    unsafe { asm!("mov {}, cr8", out(reg) class, options(nomem, nostack, preserves_flags)) }
+    class
+}
+
 /// The feature switches.
 pub fn read_cr4() -> u64 {
     let value;

@@ -177,8 +177,10 @@ pub(crate) fn on_nmi(frame: &mut arch::KernelFrame) {
     }
 }
 
+/// A CPU that naps in a wait for a lock halts there, too, but holds interrupts back.
 fn is_idle(frame: &arch::KernelFrame) -> bool {
-    frame.rip == arch::instr::halt_address() || frame.rip == arch::instr::after_halt()
+    let halts = [arch::instr::halt_address(), arch::instr::after_halt()];
+    halts.contains(&frame.rip) && arch::instr::held_back_interrupts() == 0
 }
 
 fn sample(frame: &arch::KernelFrame, ring: &profile::Ring<'static>) {
