@@ -204,11 +204,11 @@ fn comes_and_goes(lone: &str, port: u16) -> Result<(), String> {
     wait_for_port(port, "of-lone")?;
     let held = half_asked(port)?;
     change(&["connect", "--alias", "shop", "dawn", lone])?;
+    finish(held, "of-lone")?;
     wait_to_hear(lone, "member", "of-member")?;
     wait_to_hear("member", "shop", "of-lone")?;
     expect(&["network", "inspect", "dawn"], "\"lone\"")?;
     expect(&["snapshot", lone], "an address of its own")?;
-    finish(held, "of-lone")?;
     wait_for_port(port, "of-lone")?;
     let address = in_machine(lone, "nslookup lone")?;
     if !address.contains("10.0.2.15") {

@@ -158,7 +158,12 @@ impl Live {
                 network: on.name.clone(),
             });
         }
-        match self.places.len() + self.lost_wires.len() < NETWORKS_MAX {
+        // A switch of its own is no network.
+        let networks = self
+            .places
+            .iter()
+            .filter(|place| place.network.alone.is_none());
+        match networks.count() + self.lost_wires.len() < NETWORKS_MAX {
             true => Ok(()),
             false => Err(Failure::TooManyNetworks { max: NETWORKS_MAX }),
         }
@@ -175,8 +180,11 @@ impl Live {
         let link = self.places[at].link.clone();
         let removed = self.remove_link(&link);
         self.lost_links.retain(|lost| *lost != link);
-        if removed.is_err() {
-            // It may remove it later.
+        // It may remove it later; what it refuses stays as it is, unless it is cut off.
+        if removed
+            .as_ref()
+            .is_err_and(|reason| by_force || *reason == steps::NO_ANSWER)
+        {
             self.lost_links.push(link);
         }
         match removed {

@@ -31,11 +31,22 @@ impl Live {
             return Ok(());
         }
         let door = self.machine.way_out_socket();
-        let added = self.qmp(|qmp| qmp.add_door(&door));
+        let added = self.qmp(|qmp| {
+            // What QEMU did not give back before.
+            qmp.remove_door()?;
+            qmp.remove_wire(0)?;
+            qmp.add_door(&door)
+        });
+        if added.is_ok() {
+            self.lost_wires.retain(|wire| *wire != 0);
+        }
         let led = added
             .map_err(|reason| self.not_connected(to, reason))
             .and_then(|()| {
-                let place = self.join_own(own)?;
+                let joined = self.join_own(own);
+                let place = joined.map_err(|why| {
+                    self.not_connected(to, why.to_string().trim_end_matches('.').into())
+                })?;
                 self.places.push(place);
                 let card = self.machine.socket_of_switch(0);
                 let wired = self.qmp(|qmp| {
@@ -49,7 +60,9 @@ impl Live {
 
     /// Takes that switch away again, if the machine is on no network any more.
     pub(super) fn lead_directly(&mut self) {
-        if self.machine.net != Net::User || self.places.len() > 1 {
+        // The way out would take frames of a link that the machine still has for the card's own.
+        let has_links = self.places.len() > 1 || !self.lost_links.is_empty();
+        if self.machine.net != Net::User || has_links {
             return;
         }
         // It goes on by the switch if the gate cannot be opened.
@@ -99,9 +112,17 @@ impl Live {
     /// Whether this is the first network, which the machine has left.
     pub(super) fn has_left(&self, network: &Network) -> bool {
         let first = self.places.first().map(|place| &place.network);
-        first.is_some_and(|first| {
-            first.alone.is_some() && first.name == network.name && first.subnet == network.subnet
-        })
+        // One of that name may have been made anew since.
+        first
+            .filter(|first| first.alone.is_some())
+            .is_some_and(|first| {
+                let was = Network {
+                    alone: None,
+                    prefix6: network.prefix6,
+                    ..first.clone()
+                };
+                was == *network
+            })
     }
 
     /// Comes back to it, with the address that the card has kept.

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What the kernel says of a link that it has not made begins so.
 const OF_FIRST_RECORD: &str = "line 1: ";
 /// What is said of a machine that stands, or ends right now.
-const NO_ANSWER: &str = "it does not answer";
+pub(super) const NO_ANSWER: &str = "it does not answer";
 /// Names of links that are tried: programs may have links of those names.
 const NAMES_MAX: usize = 2 * NETWORKS_MAX;
 
@@ -112,11 +112,13 @@ impl Live {
     /// Removes links that the machine has not given back, and leaves the networks that it was to leave with them: it may
     /// have removed them since, or does so now.
     pub(super) fn settle(&mut self) {
-        while let Some(link) = self.lost_links.first().cloned() {
-            if self.remove_link(&link).is_err() {
-                return;
+        for link in self.lost_links.clone() {
+            match self.remove_link(&link) {
+                Ok(()) => self.lost_links.retain(|lost| *lost != link),
+                Err(reason) if reason == NO_ANSWER => return,
+                // The next one may not be refused.
+                Err(_) => continue,
             }
-            self.lost_links.remove(0);
             if let Some(at) = self.places.iter().position(|place| place.link == link) {
                 // Who asked for it was told that it is not so, and asks again if it is to be written down.
                 let _ = self.leave(at);
