@@ -54,8 +54,6 @@ pub type NodeId = u64;
 pub const ROOT: NodeId = 1;
 /// The protocol's version that we speak.
 pub const VERSION: (u32, u32) = (7, 31);
-/// Bytes in front of a request's body.
-pub const REQUEST_HEADER_BYTES: usize = 40;
 /// Bytes in front of a reply's body.
 pub const REPLY_HEADER_BYTES: usize = 16;
 /// A name is no longer (Linux's NAME_MAX), of extended attributes too.

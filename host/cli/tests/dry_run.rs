@@ -112,6 +112,7 @@ fn a_folder_that_virtiofsd_serves_is_called_for_and_its_daemon_named() {
     assert!(line.contains(",chardev=volume0,tag=volume0"), "{line}");
     let daemon = "virtiofsd --xattr --shared-dir /etc --socket-path ";
     assert!(notes.contains(daemon), "{notes}");
+    assert!(notes.contains(" --readonly"), "{notes}");
     let said = refusal(&scene, &["--iommu", "-v", "/etc:/x:virtiofs"]);
     assert!(said.contains("IOMMU"), "{said}");
 }

@@ -34,16 +34,16 @@ const PROGRAMS: [&str; 3] = [
     "/usr/lib/qemu/virtiofsd",
 ];
 /// How it locks itself in, the best one first.
-const SANDBOXES: [&str; 2] = ["namespace", "none"];
+const SANDBOXES: [&str; 3] = ["namespace", "chroot", "none"];
 /// What it logs when it serves.
 const READY: &str = "Waiting for vhost-user socket connection";
 /// How long it may take until then.
 const PATIENCE: Duration = Duration::from_secs(20);
 const POLL: Duration = Duration::from_millis(5);
 
-/// A daemon that serves one folder. Dropping it ends it.
+/// A daemon that serves one folder, and whether it is locked in. Dropping it ends it.
 #[derive(Debug)]
-pub(crate) struct Virtiofsd(Child);
+pub(crate) struct Virtiofsd(Child, bool);
 
 /// The program, if this host has it.
 pub fn program() -> Option<&'static Path> {
@@ -88,7 +88,10 @@ impl Virtiofsd {
             let started = Self::start(command, &socket, &log);
             let served = started.and_then(|daemon| daemon.wait_until_ready(&log));
             match served {
-                Ok(daemon) => return Ok(daemon),
+                Ok(mut daemon) => {
+                    daemon.1 = sandbox != "none";
+                    return Ok(daemon);
+                }
                 Err(error) => last_words = words_of(&log).unwrap_or_else(|| error.to_string()),
             }
         }
@@ -104,7 +107,13 @@ impl Virtiofsd {
         command.stderr(File::create(log)?);
         // A Ctrl-C at the terminal is not for it: the program may have files to write before it ends.
         command.process_group(0);
-        starter::start(command, Some(listener)).map(Self)
+        starter::start(command, Some(listener)).map(|child| Self(child, false))
+    }
+
+    /// What the user should know of those that serve.
+    pub(crate) fn note(all: &[Self]) -> Option<String> {
+        let is_free = all.iter().any(|Self(_, is_locked_in)| !is_locked_in);
+        is_free.then(|| "virtiofsd may not lock itself into its folder here: it serves with all rights of who runs the machine.".into())
     }
 
     fn wait_until_ready(mut self, log: &Path) -> io::Result<Self> {

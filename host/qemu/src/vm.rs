@@ -87,13 +87,14 @@ impl Prepared {
             .and_then(|()| fs::write(&log, ""))
             .map_err(|source| Error::File { path: log, source })?;
         raise_open_files_limit();
+        let folders = Virtiofsd::of_all(machine)?;
         let mut prepared = Self {
             machine: machine.clone(),
             acceleration,
             passt: None,
             wire: None,
-            folders: Virtiofsd::of_all(machine)?,
-            note: None,
+            note: Virtiofsd::note(&folders),
+            folders,
         };
         if machine.forwarder == Forwarder::Passt {
             match Passt::start(machine) {

@@ -20,6 +20,7 @@ use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestam
 /// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
 const RDONLY: u32 = 0;
 const RDWR: u32 = 2;
+const EXCL: u32 = 0o200;
 const DIRECTORY: u32 = 0o200000;
 const REMOVE_DIRECTORY: u32 = 0x200;
 
@@ -157,7 +158,7 @@ impl Node {
             .call(&Request::Lcreate {
                 fid,
                 name,
-                flags: RDWR,
+                flags: RDWR | EXCL,
                 mode,
                 gid,
             })

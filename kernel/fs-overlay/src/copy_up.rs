@@ -129,12 +129,20 @@ fn fill(from: &InodeRef, to: &InodeRef, found: &Metadata, bytes: u64) -> Result<
         copy_bytes(from, to, found.size.min(bytes))?;
     }
     if let (Some(from), Some(to)) = (from.extended(), to.extended()) {
-        let names = from.list()?;
+        let names = match from.list() {
+            // A folder of the host's, on a file system without any.
+            Err(Error::Unsupported) => Vec::new(),
+            names => names?,
+        };
         for name in names
             .split(|byte| *byte == 0)
             .filter(|name| !name.is_empty())
         {
-            to.set(name, &from.get(name)?, Expect::Any)?;
+            match from.get(name) {
+                // The host has taken it away meanwhile.
+                Err(Error::NoData) => {}
+                value => to.set(name, &value?, Expect::Any)?,
+            }
         }
     }
     to.change(&Change {

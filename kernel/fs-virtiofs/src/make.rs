@@ -8,7 +8,7 @@ use vfs::set_ids::SET_IDS;
 use vfs::{FileType, New};
 
 use crate::answer::Answer;
-use crate::node::{MODE_BITS, Node, RDWR};
+use crate::node::{EXCL, MODE_BITS, Node, RDWR};
 use crate::volume::Handle;
 
 impl Node {
@@ -40,7 +40,8 @@ impl Node {
         let request = match new.kind {
             FileType::Regular => Request::Create {
                 name,
-                flags: RDWR,
+                // Another's file would be open without a look at its mode.
+                flags: RDWR | EXCL,
                 mode: new.kind as u32 | mode,
             },
             FileType::Directory => Request::Mkdir { name, mode },

@@ -22,12 +22,16 @@ use crate::volume::{Handle, Volume};
 /// Linux's numbers, as the protocol wants them.
 const RDONLY: u32 = 0;
 pub(crate) const RDWR: u32 = 2;
+pub(crate) const EXCL: u32 = 0o200;
 const DIRECTORY: u32 = 0o200000;
 const RENAME_EXCHANGE: u32 = 2;
 const FALLOC_KEEP_SIZE: u32 = 1;
 const FALLOC_PUNCH_HOLE: u32 = 2;
 const SEEK_DATA: u32 = 3;
 const SEEK_HOLE: u32 = 4;
+
+/// Stretches of a directory in a row without a name to show; `.` and `..` may be in two.
+const UNLISTED_MAX: u32 = 4;
 
 pub(crate) const MODE_BITS: u32 = 0o7777;
 
@@ -126,9 +130,10 @@ impl Node {
         let handle = match self.what() {
             What::Directory => self.open_with(RDONLY | DIRECTORY)?,
             What::File => match self.open_with(RDWR) {
-                Err(Error::AccessDenied | Error::ReadOnly | Error::TextBusy) => {
-                    self.open_with(RDONLY)?
-                }
+                // EPERM: the host has made it immutable.
+                Err(
+                    Error::AccessDenied | Error::NotPermitted | Error::ReadOnly | Error::TextBusy,
+                ) => self.open_with(RDONLY)?,
                 opened => opened?,
             },
         };
@@ -171,7 +176,6 @@ impl Node {
         self.call(Request::Setattr { set }).map(drop)
     }
 
-    /// `inode` as a node of this folder.
     /// Waits until the host has for good what was written.
     pub(crate) fn wait_until_durable(&self, data_only: bool) -> Result<()> {
         let (what, handle) = (self.what(), self.opened()?.number);
@@ -183,6 +187,7 @@ impl Node {
         .map(drop)
     }
 
+    /// `inode` as a node of this folder.
     fn own<'a>(&self, inode: &'a InodeRef) -> Result<&'a Self> {
         let node: Option<&Self> = inode.as_any().downcast_ref();
         node.filter(|node| Arc::ptr_eq(&node.volume, &self.volume))
@@ -247,10 +252,14 @@ impl Inode for Node {
             modified: change.modified.map(set_time),
             ..SetAttributes::default()
         };
-        match set == SetAttributes::default() {
-            true => Ok(()),
-            false => self.set(set),
+        if set == SetAttributes::default() {
+            return Ok(());
         }
+        let result = self.set(set);
+        if change.mode.is_some() {
+            self.is_ordinary.store(false, Ordering::Relaxed);
+        }
+        result
     }
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
@@ -295,13 +304,15 @@ impl Inode for Node {
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let mut cursor = cursor;
+        let (mut cursor, mut unlisted) = (cursor, 0);
         loop {
             let names = self.names(cursor)?;
             let Some(last) = names.last().map(|name| name.next) else {
                 return Ok(());
             };
+            unlisted += 1;
             for entry in names.iter().filter(|entry| is_listed(&entry.name)) {
+                unlisted = 0;
                 let kind = FileType::from_mode(entry.kind << 12);
                 let kind = kind.unwrap_or(FileType::Regular);
                 let (name, number, next) = (&entry.name[..], entry.number, entry.next);
@@ -314,8 +325,8 @@ impl Inode for Node {
                     return Ok(());
                 }
             }
-            // A daemon whose cursor stands still would keep us here for ever.
-            if last == cursor {
+            // A daemon whose cursor stands still, or that names nothing, would keep us here for ever.
+            if last == cursor || unlisted == UNLISTED_MAX {
                 return Ok(());
             }
             cursor = last;

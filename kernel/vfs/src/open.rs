@@ -149,7 +149,16 @@ fn existing_or_new(component: &LastComponent, how: &OpenHow) -> Result<Found> {
         return existing(dentry);
     }
     let wanted = Wanted::new(FileType::Regular, how.mode & 0o7777);
-    create_while_locked(directory, &component.name, &wanted).map(Found::New)
+    match create_while_locked(directory, &component.name, &wanted) {
+        // Who else has the folder made it since we looked.
+        Err(Error::Exists) if !exclusive => {
+            match directory.dentry.child_while_locked(&component.name)? {
+                Some(dentry) => existing(dentry),
+                None => Err(Error::Exists),
+            }
+        }
+        made => made.map(Found::New),
+    }
 }
 
 /// Opens what was just created: its mode does not bind its creator.

@@ -66,7 +66,8 @@ fn note_daemons(machine: &Machine) {
             "--socket-path".into(),
             socket.display().to_string(),
         ];
-        let line = shell_line(words.into_iter().chain(paths));
+        let access = volume.read_only.then(|| "--readonly".to_string());
+        let line = shell_line(words.into_iter().chain(paths).chain(access));
         eprintln!("sietch: Start this before: {line}");
     }
 }
