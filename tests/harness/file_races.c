@@ -4,6 +4,7 @@
  *   file_races nameless DIRECTORY    a file without a name is synchronized, then named, then written to
  *   file_races synced FILE ROUNDS    pages are stored to and synchronized by msync(2)
  *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
+ *   file_races removed DIRECTORY ROUNDS  a new file loses its name before it is written to, and another one gets it
  *   file_races replaced DIRECTORY ROUNDS  a file is replaced that somebody still names, and a new one may have its number
  */
 #define _GNU_SOURCE
@@ -177,6 +178,29 @@ static void replaced(const char *directory, int rounds)
     }
 }
 
+static void removed(const char *directory, int rounds)
+{
+    char name[200], found[8];
+    snprintf(name, sizeof name, "%s/removed", directory);
+    for (int round = 0; round < rounds; round++) {
+        int gone = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (gone < 0 || unlink(name) != 0)
+            fail("making and removing", round);
+        int named = open(name, O_RDWR | O_CREAT | O_EXCL, 0600);
+        if (named < 0 || write(gone, "gone", 4) != 4 || write(named, "named", 5) != 5)
+            fail("writing", round);
+        // What cannot be done to a file without a name is not done to another one.
+        if (ftruncate(gone, 2) != 0 && errno != ENOENT)
+            fail("truncation", round);
+        if (pread(named, found, sizeof found, 0) != 5 || memcmp(found, "named", 5) != 0)
+            fail("the named one has other bytes", round);
+        if (pread(gone, found, sizeof found, 0) < 2 || memcmp(found, "go", 2) != 0)
+            fail("the one without a name has other bytes", round);
+        if (close(gone) != 0 || close(named) != 0 || unlink(name) != 0)
+            fail("end", round);
+    }
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
@@ -188,6 +212,8 @@ int main(int argc, char **argv)
         nameless(argv[2]);
     else if (strcmp(argv[1], "large") == 0)
         large(argv[2], (size_t)rounds);
+    else if (strcmp(argv[1], "removed") == 0)
+        removed(argv[2], rounds);
     else if (strcmp(argv[1], "replaced") == 0)
         replaced(argv[2], rounds);
     else

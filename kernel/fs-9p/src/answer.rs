@@ -15,6 +15,8 @@ pub(super) enum Answer {
         msize: usize,
     },
     Walked(Vec<Qid>),
+    /// A file is open.
+    Opened(Qid),
     Data(Vec<u8>),
     Written(usize),
     Names(Vec<Name>),
@@ -45,7 +47,8 @@ impl Answer {
             Reply::Directory(list) => Self::Names(list.iter().map(Name::of).collect()),
             Reply::Attributes(attributes) => Self::Attributes(attributes),
             Reply::Usage(usage) => Self::Usage(usage),
-            Reply::Qid(_) | Reply::Open { .. } | Reply::Lock(_) | Reply::Done => Self::Done,
+            Reply::Open { qid, .. } => Self::Opened(qid),
+            Reply::Qid(_) | Reply::Lock(_) | Reply::Done => Self::Done,
         })
     }
 }

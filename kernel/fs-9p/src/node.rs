@@ -76,6 +76,12 @@ impl Node {
         self.attributes().is_ok_and(|found| self.is(&found))
     }
 
+    /// Whether its path is another file's by now, which a server that goes by paths (QEMU before 10.1) would change.
+    fn is_replaced(&self) -> bool {
+        let found = self.volume.attributes(self.fid());
+        found.is_ok_and(|found| !self.is(&found))
+    }
+
     pub(super) fn fid(&self) -> Fid {
         self.handle.fid()
     }
@@ -110,7 +116,7 @@ impl Node {
     /// What the host says of the file, even if it has no name any more.
     pub(super) fn attributes(&self) -> Result<Attributes> {
         let open = self.open.lock().clone();
-        let fid = open.map_or(self.fid(), |handle| handle.fid());
+        let fid = open.as_ref().map_or(self.fid(), |handle| handle.fid());
         self.volume.attributes(fid)
     }
 
@@ -135,12 +141,13 @@ impl Node {
 
     pub(super) fn set(&self, set: SetAttributes) -> Result<()> {
         self.volume.check_mutable()?;
-        self.volume
-            .call(&Request::Setattr {
-                fid: self.fid(),
-                set,
-            })
-            .map(drop)
+        let open = self.open.lock().clone();
+        // That of an open file reaches it when it has no name any more, where the server can.
+        let fid = open.as_ref().map_or(self.fid(), |handle| handle.fid());
+        if open.is_some() && self.is_replaced() {
+            return Err(Error::NotFound);
+        }
+        self.volume.call(&Request::Setattr { fid, set }).map(drop)
     }
 
     /// `inode` as a node of this volume.
@@ -150,51 +157,25 @@ impl Node {
             .ok_or(Error::CrossDevice)
     }
 
-    fn create_file(&self, name: &[u8], new: &New<'_>) -> Result<()> {
+    /// Makes a file, which is open then.
+    fn create_file(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
         // The fid of the directory becomes that of the open file.
         let handle = self.volume.duplicate(&self.handle)?;
         let (fid, mode, gid) = (handle.fid(), first_mode(new), new.gid);
-        self.volume
-            .call(&Request::Lcreate {
-                fid,
-                name,
-                flags: RDWR | EXCL,
-                mode,
-                gid,
-            })
-            .map(drop)
-    }
-
-    /// Makes the file as the server makes it: the volume is attached as user 0, so it is
-    /// root's. Only its owner gets set-id bits ([`Node::give_to`]).
-    fn create_for_root(&self, name: &[u8], new: &New<'_>) -> Result<()> {
-        let (dir, gid, mode) = (self.fid(), new.gid, first_mode(new));
-        let (major, minor) = device_parts(new.device);
-        let node_mode = new.kind as u32 | mode;
-        let request = match new.kind {
-            FileType::Regular => return self.create_file(name, new),
-            FileType::Directory => Request::Mkdir {
-                dir,
-                name,
-                mode,
-                gid,
-            },
-            FileType::Symlink => Request::Symlink {
-                dir,
-                name,
-                target: new.target,
-                gid,
-            },
-            _ => Request::Mknod {
-                dir,
-                name,
-                mode: node_mode,
-                major,
-                minor,
-                gid,
-            },
-        };
-        self.volume.call(&request).map(drop)
+        let answer = self.volume.call(&Request::Lcreate {
+            fid,
+            name,
+            flags: RDWR | EXCL,
+            mode,
+            gid,
+        })?;
+        let node = self.volume.lookup(&self.handle, name)?;
+        // Somebody at the host may have put another one there.
+        if matches!(answer, Answer::Opened(qid) if qid.path == node.qid.path) {
+            node.open.lock().get_or_insert_with(|| Arc::new(handle));
+        }
+        node.give_to(new)?;
+        Ok(node)
     }
 
     /// Gives a new file to its owner. A server that may not do that (QEMU as an ordinary
@@ -296,8 +277,36 @@ impl Inode for Node {
         Ok(self.volume.lookup(&self.handle, name)?)
     }
 
+    /// The server makes it: the volume is attached as user 0, so it is root's at first. Only its
+    /// owner gets set-id bits ([`Node::give_to`]).
     fn create(&self, name: &[u8], new: &New<'_>) -> Result<InodeRef> {
-        self.create_for_root(name, new)?;
+        let (dir, gid, mode) = (self.fid(), new.gid, first_mode(new));
+        let (major, minor) = device_parts(new.device);
+        let node_mode = new.kind as u32 | mode;
+        let request = match new.kind {
+            FileType::Regular => return self.create_file(name, new),
+            FileType::Directory => Request::Mkdir {
+                dir,
+                name,
+                mode,
+                gid,
+            },
+            FileType::Symlink => Request::Symlink {
+                dir,
+                name,
+                target: new.target,
+                gid,
+            },
+            _ => Request::Mknod {
+                dir,
+                name,
+                mode: node_mode,
+                major,
+                minor,
+                gid,
+            },
+        };
+        self.volume.call(&request)?;
         let node = self.volume.lookup(&self.handle, name)?;
         node.give_to(new)?;
         Ok(node)
