@@ -192,6 +192,6 @@ pub fn finish_switch() {
         OffCpu::Over => drop(previous.take_whole()),
         OffCpu::Waits => {}
         OffCpu::Woken => wake::enqueue(previous),
-        OffCpu::MadeWay => wake::queue(previous),
+        OffCpu::MadeWay => wake::queue_behind(previous),
     }
 }

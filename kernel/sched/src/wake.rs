@@ -66,14 +66,20 @@ pub fn launch(entity: Arc<Entity>, whole: Arc<dyn Runnable>) {
 /// Puts a thread that is `Ready` on a queue and sees to it that a CPU notices.
 pub(crate) fn enqueue(thread: Arc<Entity>) {
     thread.life.want_cpu(mach::time::now());
-    queue(thread);
-}
-
-/// The same for a thread that has wanted a CPU for longer.
-pub(crate) fn queue(thread: Arc<Entity>) {
     match DISPATCHER.enqueue(thread, &current(), &Here) {
         Arrival::Elsewhere(cpu) => kick(cpu),
         Arrival::Here { preempts } => note_waiting(preempts),
+        Arrival::HereIdle => {}
+    }
+}
+
+/// The same for one that has just made way, and has wanted a CPU for longer. Who came in its place keeps the CPU
+/// until its slice ends: if it made way at once in turn, a program that waits for another in a loop of
+/// sched_yield(2) could keep that from running at all.
+pub(crate) fn queue_behind(thread: Arc<Entity>) {
+    match DISPATCHER.enqueue(thread, &current(), &Here) {
+        Arrival::Elsewhere(cpu) => kick(cpu),
+        Arrival::Here { .. } => alarm::arm_slice(),
         Arrival::HereIdle => {}
     }
 }
