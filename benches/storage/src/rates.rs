@@ -166,10 +166,18 @@ impl Place<'_> {
 
     /// Transactions of SQLite.
     fn transactions(&self) -> u32 {
-        2 * self.count()
+        4 * self.count()
     }
 
-    /// Appends of a thread and SETs of one client.
+    /// SETs: enough for about a second, of which connecting is no part worth naming.
+    fn sets(&self, clients: u32) -> u32 {
+        match clients {
+            1 => 4 * self.count(),
+            _ => 40 * self.count(),
+        }
+    }
+
+    /// Appends of a thread.
     fn count(&self) -> u32 {
         match self.cache {
             Cache::Unsafe => self.effort.count,
@@ -196,11 +204,7 @@ impl Place<'_> {
 
     fn redis(&mut self, shell: &mut Shell, way: Way, clients: u32) -> Result<(), String> {
         way.start(shell)?;
-        let count = if clients == 1 {
-            self.count()
-        } else {
-            8 * self.count()
-        };
+        let count = self.sets(clients);
         redis::set(way, clients, count / 4)?;
         let before_s = shell.cpu_s();
         let answers = redis::set(way, clients, count)?;
