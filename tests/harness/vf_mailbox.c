@@ -99,5 +99,9 @@ int main(int count, char **arguments) {
     }
     printf("flooded %d\n", flood);
     fflush(stdout);
-    return hello() ? 0 : 3;
+    // What is answered first may be the last message of the flood.
+    for (int turn = 0; turn < 10; turn++)
+        if (hello())
+            return 0;
+    return 3;
 }
