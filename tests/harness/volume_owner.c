@@ -1,10 +1,11 @@
-// A user who is not root makes one of each kind on a volume; they are the user's.
+// A user who is not root makes one of each kind on a volume; they are the user's. Writes to a file with set-id bits, too.
 // `volume_owner DIRECTORY` makes and looks, `volume_owner DIRECTORY again` only looks.
 #include <err.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { USER = 1234, GROUP = 1235 };
@@ -44,13 +45,34 @@ static void look_at_all(void) {
         errx(1, "link belongs to %u", link.st_uid);
 }
 
+static void become_user(void) {
+    if (setresgid(GROUP, GROUP, GROUP) != 0 || setresuid(USER, USER, USER) != 0)
+        err(1, "setresuid");
+}
+
+// A file that another writes to acts for its owner no more, also where its mode had been seen before that said so.
+static void write_to_acting(void) {
+    struct stat found;
+    int status, file = open("acting", O_CREAT | O_EXCL | O_RDWR, 0777);
+    if (file < 0 || fstat(file, &found) != 0 || fchmod(file, 06777) != 0) err(1, "acting");
+    pid_t child = fork();
+    if (child == 0) {
+        become_user();
+        _exit(write(file, "another's", 9) != 9);
+    }
+    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) errx(1, "acting was not written");
+    if (fstat(file, &found) != 0) err(1, "acting");
+    if (found.st_mode != (S_IFREG | 0777)) errx(1, "acting has the mode %o", found.st_mode);
+    close(file);
+}
+
 int main(int argc, char **argv) {
     umask(0);
     if (chdir(argv[1]) != 0) err(1, "%s", argv[1]);
     if (argc == 2 && (mkdir("home", 0700) != 0 || chown("home", USER, GROUP) != 0))
         err(1, "home");
-    if (setresgid(GROUP, GROUP, GROUP) != 0 || setresuid(USER, USER, USER) != 0)
-        err(1, "setresuid");
+    if (argc == 2) write_to_acting();
+    become_user();
     if (chdir("home") != 0) err(1, "home");
     if (argc == 2) make_all();
     look_at_all();

@@ -2,9 +2,8 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
 
-use fs_host::{is_listed, timestamp};
+use fs_host::{SeenMode, is_listed, timestamp};
 use kernel_pagecache::{self as pagecache, Cache};
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
 use sync::{Error, Mutex, Result};
@@ -14,7 +13,6 @@ use super::volume::{Handle, Volume};
 use vfs::file::FileRef;
 use vfs::inode::{DirEntry, Emit};
 use vfs::locks::FileLocks;
-use vfs::set_ids::SET_IDS;
 use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts};
 
 /// Open flags and unlink flags, in Linux's numbers as the protocol wants them.
@@ -37,8 +35,7 @@ pub(super) struct Node {
     pub(super) first_size: u64,
     /// The same file, open on the host; from the first open file on.
     open: Mutex<Option<Arc<Handle>>>,
-    /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
-    is_ordinary: AtomicBool,
+    mode: SeenMode,
     pub(super) cache: Cache,
     locks: FileLocks,
     attachment: Attachment,
@@ -58,7 +55,7 @@ impl Node {
             kind,
             first_size: attributes.size,
             open: Mutex::new(None),
-            is_ordinary: AtomicBool::new(false),
+            mode: SeenMode::default(),
             cache: Cache::default(),
             locks: FileLocks::default(),
             attachment: Attachment::default(),
@@ -121,9 +118,9 @@ impl Node {
     }
 
     pub(super) fn read_metadata(&self) -> Result<Metadata> {
+        let before = self.mode.changes();
         let found = self.attributes()?;
-        let is_ordinary = found.mode & SET_IDS == 0;
-        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
+        self.mode.note(before, found.mode);
         let device = self.volume.device;
         let mut metadata = Metadata::new(device, found.qid.path, self.kind, found.mode & MODE_BITS);
         metadata.links = u32::try_from(found.links).unwrap_or(u32::MAX);
@@ -147,7 +144,11 @@ impl Node {
         if open.is_some() && self.is_replaced() {
             return Err(Error::NotFound);
         }
-        self.volume.call(&Request::Setattr { fid, set }).map(drop)
+        let result = self.volume.call(&Request::Setattr { fid, set });
+        if set.mode.is_some() {
+            self.mode.forget();
+        }
+        result.map(drop)
     }
 
     /// `inode` as a node of this volume.
@@ -256,7 +257,7 @@ impl Inode for Node {
     }
 
     fn may_set_ids(&self) -> bool {
-        !self.is_ordinary.load(Ordering::Relaxed)
+        self.mode.may_set_ids()
     }
 
     fn change(&self, change: &Change) -> Result<()> {

@@ -3,9 +3,9 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::ops::Range;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU64, Ordering};
 
-use fs_host::{is_listed, timestamp};
+use fs_host::{SeenMode, is_listed, timestamp};
 use fuse::{Attributes, NodeId, Request, SetAttributes, SetTime, Time, What};
 use kernel_pagecache::{self as pagecache, Cache};
 use sync::{Error, Mutex, Result};
@@ -13,7 +13,6 @@ use vfs::extended::Extended;
 use vfs::file::FileRef;
 use vfs::inode::{DirEntry, Emit};
 use vfs::locks::FileLocks;
-use vfs::set_ids::SET_IDS;
 use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 
 use crate::answer::{Answer, Name};
@@ -45,8 +44,7 @@ pub(crate) struct Node {
     kind: FileType,
     /// The same file, open at the daemon; from the first open file on.
     open: Mutex<Option<Arc<Handle>>>,
-    /// The mode had no set-user-ID or set-group-ID bits when it was last seen.
-    is_ordinary: AtomicBool,
+    mode: SeenMode,
     pub(crate) cache: Cache,
     locks: FileLocks,
     attachment: Attachment,
@@ -69,7 +67,7 @@ impl Node {
             number: attributes.number,
             kind,
             open: Mutex::new(None),
-            is_ordinary: AtomicBool::new(false),
+            mode: SeenMode::default(),
             cache: Cache::default(),
             locks: FileLocks::default(),
             attachment: Attachment::default(),
@@ -154,9 +152,9 @@ impl Node {
     }
 
     pub(crate) fn read_metadata(&self) -> Result<Metadata> {
+        let before = self.mode.changes();
         let found = self.volume.attributes(self.id)?;
-        let is_ordinary = found.mode & SET_IDS == 0;
-        self.is_ordinary.store(is_ordinary, Ordering::Relaxed);
+        self.mode.note(before, found.mode);
         let (device, mode) = (self.volume.device, found.mode & MODE_BITS);
         let mut metadata = Metadata::new(device, found.number, self.kind, mode);
         metadata.links = found.links;
@@ -173,7 +171,11 @@ impl Node {
     }
 
     pub(crate) fn set(&self, set: SetAttributes) -> Result<()> {
-        self.call(Request::Setattr { set }).map(drop)
+        let result = self.call(Request::Setattr { set });
+        if set.mode.is_some() {
+            self.mode.forget();
+        }
+        result.map(drop)
     }
 
     /// Waits until the host has for good what was written.
@@ -240,7 +242,7 @@ impl Inode for Node {
     }
 
     fn may_set_ids(&self) -> bool {
-        !self.is_ordinary.load(Ordering::Relaxed)
+        self.mode.may_set_ids()
     }
 
     fn change(&self, change: &Change) -> Result<()> {
@@ -255,11 +257,7 @@ impl Inode for Node {
         if set == SetAttributes::default() {
             return Ok(());
         }
-        let result = self.set(set);
-        if change.mode.is_some() {
-            self.is_ordinary.store(false, Ordering::Relaxed);
-        }
-        result
+        self.set(set)
     }
 
     fn lookup(&self, name: &[u8]) -> Result<InodeRef> {
