@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use fs_host::error_of;
+use fs_host::{Name, error_of};
 use ninep::{Attributes, FileSystemUsage, Qid, Reply, ReplyError, VERSION};
 use sync::{Error, Result};
 
@@ -24,15 +24,6 @@ pub(super) enum Answer {
     Usage(FileSystemUsage),
 }
 
-/// A name in a directory.
-pub(super) struct Name {
-    pub name: Vec<u8>,
-    pub number: u64,
-    /// `d_type`.
-    pub kind: u8,
-    pub next: u64,
-}
-
 impl Answer {
     pub(super) fn of(reply: core::result::Result<Reply<'_>, ReplyError>) -> Result<Self> {
         Ok(match reply.map_err(|_| Error::Io)? {
@@ -44,7 +35,7 @@ impl Answer {
             Reply::Walk(qids) => Self::Walked(qids.iter().collect()),
             Reply::Data(data) | Reply::Target(data) => Self::Data(data.to_vec()),
             Reply::Written(count) => Self::Written(count as usize),
-            Reply::Directory(list) => Self::Names(list.iter().map(Name::of).collect()),
+            Reply::Directory(list) => Self::Names(list.iter().map(name_of).collect()),
             Reply::Attributes(attributes) => Self::Attributes(attributes),
             Reply::Usage(usage) => Self::Usage(usage),
             Reply::Open { qid, .. } => Self::Opened(qid),
@@ -53,14 +44,7 @@ impl Answer {
     }
 }
 
-impl Name {
-    fn of(entry: ninep::DirEntry<'_>) -> Self {
-        let (number, kind, next) = (entry.qid.path, entry.kind, entry.next);
-        Self {
-            name: entry.name.to_vec(),
-            number,
-            kind,
-            next,
-        }
-    }
+fn name_of(entry: ninep::DirEntry<'_>) -> Name {
+    let kind = u32::from(entry.kind);
+    Name::new(entry.name, entry.qid.path, kind, entry.next)
 }

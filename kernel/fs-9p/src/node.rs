@@ -3,15 +3,15 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use fs_host::{SeenMode, is_listed, timestamp};
+use fs_host::{Name, SeenMode, timestamp};
 use kernel_pagecache::{self as pagecache, Cache};
 use ninep::{Attributes, Fid, Qid, Request, SetAttributes, SetTime, Time};
 use sync::{Error, Mutex, Result};
 
-use super::answer::{Answer, Name};
+use super::answer::Answer;
 use super::volume::{Handle, Volume};
 use vfs::file::FileRef;
-use vfs::inode::{DirEntry, Emit};
+use vfs::inode::Emit;
 use vfs::locks::FileLocks;
 use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp, device_parts};
 
@@ -360,31 +360,7 @@ impl Inode for Node {
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let mut cursor = cursor;
-        loop {
-            let names = self.names(cursor)?;
-            let Some(last) = names.last().map(|name| name.next) else {
-                return Ok(());
-            };
-            for entry in names.iter().filter(|entry| is_listed(&entry.name)) {
-                let kind = FileType::from_mode(u32::from(entry.kind) << 12);
-                let kind = kind.unwrap_or(FileType::Regular);
-                let (name, number, next) = (&entry.name[..], entry.number, entry.next);
-                if !emit(DirEntry {
-                    name,
-                    number,
-                    kind,
-                    next,
-                }) {
-                    return Ok(());
-                }
-            }
-            // A server whose cursor stands still would keep us here for ever.
-            if last == cursor {
-                return Ok(());
-            }
-            cursor = last;
-        }
+        fs_host::list(cursor, emit, |cursor| self.names(cursor))
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {

@@ -41,7 +41,7 @@ pub fn error_of(number: u32) -> Error {
 }
 
 /// Whether a name is one that listings of an inode show.
-pub fn is_listed(name: &[u8]) -> bool {
+pub(crate) fn is_listed(name: &[u8]) -> bool {
     let is_special = matches!(name, b"" | b"." | b"..");
     let has_separator = name.iter().any(|byte| matches!(byte, b'/' | 0));
     !is_special && !has_separator && name.len() <= NAME_BYTES_MAX

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use fs_host::error_of;
+use fs_host::{Name, error_of};
 use fuse::{Attributes, Entry, FileSystemUsage, Reply, ReplyError};
 use sync::{Error, Result};
 
@@ -22,15 +22,6 @@ pub(crate) enum Answer {
     Offset(u64),
 }
 
-/// A name in a directory.
-pub(crate) struct Name {
-    pub name: Vec<u8>,
-    pub number: u64,
-    /// `d_type`.
-    pub kind: u32,
-    pub next: u64,
-}
-
 impl Answer {
     pub(crate) fn of(reply: core::result::Result<Reply<'_>, ReplyError>) -> Result<Self> {
         Ok(match reply.map_err(|_| Error::Io)? {
@@ -41,7 +32,7 @@ impl Answer {
             Reply::Open(handle) => Self::Open(handle),
             Reply::Created(entry, handle) => Self::Created(entry, handle),
             Reply::Data(data) => Self::Data(data.to_vec()),
-            Reply::Directory(list) => Self::Names(list.iter().map(Name::of).collect()),
+            Reply::Directory(list) => Self::Names(list.iter().map(name_of).collect()),
             Reply::Written(count) => Self::Written(count as usize),
             Reply::Usage(usage) => Self::Usage(usage),
             Reply::Offset(offset) => Self::Offset(offset),
@@ -50,14 +41,6 @@ impl Answer {
     }
 }
 
-impl Name {
-    fn of(entry: fuse::DirEntry<'_>) -> Self {
-        let (number, kind, next) = (entry.number, entry.kind, entry.next);
-        Self {
-            name: entry.name.to_vec(),
-            number,
-            kind,
-            next,
-        }
-    }
+fn name_of(entry: fuse::DirEntry<'_>) -> Name {
+    Name::new(entry.name, entry.number, entry.kind, entry.next)
 }

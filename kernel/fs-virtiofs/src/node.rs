@@ -5,17 +5,17 @@ use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use fs_host::{SeenMode, is_listed, timestamp};
+use fs_host::{Name, SeenMode, timestamp};
 use fuse::{Attributes, NodeId, Request, SetAttributes, SetTime, Time, What};
 use kernel_pagecache::{self as pagecache, Cache};
 use sync::{Error, Mutex, Result};
 use vfs::extended::Extended;
 use vfs::file::FileRef;
-use vfs::inode::{DirEntry, Emit};
+use vfs::inode::Emit;
 use vfs::locks::FileLocks;
 use vfs::{Attachment, Change, FileType, Inode, InodeRef, Metadata, New, Timestamp};
 
-use crate::answer::{Answer, Name};
+use crate::answer::Answer;
 use crate::volume::{Handle, Volume};
 
 /// Linux's numbers, as the protocol wants them.
@@ -28,9 +28,6 @@ const FALLOC_KEEP_SIZE: u32 = 1;
 const FALLOC_PUNCH_HOLE: u32 = 2;
 const SEEK_DATA: u32 = 3;
 const SEEK_HOLE: u32 = 4;
-
-/// Stretches of a directory in a row without a name to show; `.` and `..` may be in two.
-const UNLISTED_MAX: u32 = 4;
 
 pub(crate) const MODE_BITS: u32 = 0o7777;
 
@@ -302,33 +299,7 @@ impl Inode for Node {
     }
 
     fn list(&self, cursor: u64, emit: Emit<'_>) -> Result<()> {
-        let (mut cursor, mut unlisted) = (cursor, 0);
-        loop {
-            let names = self.names(cursor)?;
-            let Some(last) = names.last().map(|name| name.next) else {
-                return Ok(());
-            };
-            unlisted += 1;
-            for entry in names.iter().filter(|entry| is_listed(&entry.name)) {
-                unlisted = 0;
-                let kind = FileType::from_mode(entry.kind << 12);
-                let kind = kind.unwrap_or(FileType::Regular);
-                let (name, number, next) = (&entry.name[..], entry.number, entry.next);
-                if !emit(DirEntry {
-                    name,
-                    number,
-                    kind,
-                    next,
-                }) {
-                    return Ok(());
-                }
-            }
-            // A daemon whose cursor stands still, or that names nothing, would keep us here for ever.
-            if last == cursor || unlisted == UNLISTED_MAX {
-                return Ok(());
-            }
-            cursor = last;
-        }
+        fs_host::list(cursor, emit, |cursor| self.names(cursor))
     }
 
     fn read_link(&self) -> Result<Vec<u8>> {
