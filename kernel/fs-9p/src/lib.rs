@@ -1,32 +1,26 @@
 //! Folders of the host (`sietch run -v`), by the 9P protocol.
 //!
 //! ```text
-//! node.rs    an inode: names, attributes           file.rs   its bytes, its mapped pages
-//!     └──────────── volume.rs   fids, nodes by identity ────────────┘
-//!                       └── link.rs   the protocol, on fs_host's link: a request under way, its thread asleep
-//!                               └── ninep::Channel   the device's driver
+//! fs_host::Node   an inode as the kernel has it, with its pages
+//!     └── inode.rs   its fid, and the open one: names, bytes     make.rs   new ones     attributes.rs
+//!             └── volume.rs   fids, nodes by identity
+//!                     └── link.rs   the protocol, on fs_host's link: a request under way, its thread asleep
+//!                             └── ninep::Channel   the device's driver
 //! ```
 //!
-//! The host may change the folder at any time, so nothing is remembered that the host
-//! can be asked for: names and attributes are looked up each time, reads go to the host,
-//! writes go through to it before they return. Only pages that a program has mapped
-//! are kept: reads and writes see them, `msync`, `fsync` and `close` bring them home.
-//! With the option `immutable` the folder stays as it is as long as it is mounted, and is only read: then names and all
-//! pages are kept, and files are read ahead.
+//! With the option `immutable` the folder stays as it is as long as it is mounted, and is only read.
 //!
-//! A file that is open keeps an open file on the host, and so survives its removal.
-//!
-//! Lock order: a node's `writing`, its `open`, then spin locks; requests are never made
-//! under a spin lock.
+//! Lock order: an inode's `open`, then spin locks; requests are never made under a spin lock.
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod answer;
-mod file;
+mod attributes;
+mod inode;
 mod link;
-mod node;
+mod make;
 mod volume;
 
 use alloc::boxed::Box;

@@ -3,16 +3,16 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use fs_host::Nodes;
-use kernel_pagecache as pagecache;
+use fs_host::{Nodes, Remote};
 use mach::sync::Spin;
-use ninep::{Attributes, Fid, Fids, IO_HEADER_BYTES, Request};
+use ninep::{Fid, Fids, IO_HEADER_BYTES, Request};
 use sync::{Error, Result};
 
 use super::answer::Answer;
+use super::attributes::metadata_of;
+use super::inode::{Inode, Node};
 use super::link::Link;
-use super::node::Node;
-use vfs::{FileSystem, InodeRef, Usage, next_device};
+use vfs::{FileSystem, InodeRef, Metadata, Usage, next_device};
 
 /// Linux's number of 9P (statfs(2)).
 const MAGIC: u64 = 0x0102_1997;
@@ -30,9 +30,9 @@ pub(super) struct Volume {
     /// Fids that nobody uses any more, to be clunked by the next who calls.
     forgotten: Spin<Vec<Fid>>,
     /// So that a file opened twice has one set of pages.
-    known: Nodes<Node>,
+    known: Nodes<Inode>,
     /// The file system's number.
-    pub device: u64,
+    device: u64,
     /// Nobody changes the files, so what was read of them is kept.
     pub is_immutable: bool,
 }
@@ -93,14 +93,6 @@ impl Volume {
                 msize: theirs,
             } if theirs == msize => Ok(()),
             _ => Err(Error::Unsupported),
-        }
-    }
-
-    /// Refuses changes of files that nobody changes.
-    pub(super) fn check_mutable(&self) -> Result<()> {
-        match self.is_immutable {
-            true => Err(Error::ReadOnly),
-            false => Ok(()),
         }
     }
 
@@ -174,26 +166,27 @@ impl Volume {
     /// The host numbers a new file like one that is gone, which somebody here may still have a node of: a fid that is not
     /// open keeps no file, and names whatever has taken its path. So the known node is asked, too.
     fn node(self: &Arc<Self>, handle: Handle) -> Result<Arc<Node>> {
-        let attributes = self.attributes(handle.fid)?;
-        let number = attributes.qid.path;
-        let known = self.known.get(number);
+        let found = self.metadata(handle.fid)?;
+        let known = self.known.get(found.number);
+        let is_named = |node: &Node| node.remote.identity().is(&found);
         let is_same = |node: &&Arc<Node>| {
-            node.is(&attributes) && (self.is_immutable || node.is_still_there())
+            is_named(node) && (self.is_immutable || node.remote.is_still_there())
         };
         if let Some(node) = known.as_ref().filter(is_same) {
             return Ok(node.clone());
         }
         let is_other = |node: &Node| {
             let gone = known.as_deref();
-            node.is(&attributes) && !gone.is_some_and(|gone| core::ptr::eq(gone, node))
+            is_named(node) && !gone.is_some_and(|gone| core::ptr::eq(gone, node))
         };
-        let node = Node::new(self, handle, &attributes)?;
-        Ok(self.known.adopt(number, node, is_other))
+        let node = Node::new(Inode::new(self, handle, &found), found.size)?;
+        Ok(self.known.adopt(found.number, node, is_other))
     }
 
-    pub(super) fn attributes(&self, fid: Fid) -> Result<Attributes> {
+    /// What the server says of what a fid names.
+    pub(super) fn metadata(&self, fid: Fid) -> Result<Metadata> {
         match self.call(&Request::Getattr { fid })? {
-            Answer::Attributes(attributes) => Ok(attributes),
+            Answer::Attributes(found) => metadata_of(self.device, &found).ok_or(Error::Io),
             _ => Err(Error::Io),
         }
     }
@@ -215,7 +208,7 @@ impl FileSystem for Tree {
 
     fn usage(&self) -> Usage {
         let answer = self.volume.call(&Request::Statfs {
-            fid: self.root.fid(),
+            fid: self.root.remote.fid(),
         });
         let Ok(Answer::Usage(usage)) = answer else {
             return Usage {
@@ -238,16 +231,10 @@ impl FileSystem for Tree {
     }
 
     fn sync(&self) -> Result<()> {
-        let nodes = self.volume.known.all()?;
-        // One that fails keeps no other from the host.
-        let results = nodes
-            .iter()
-            .map(|node| pagecache::write_back(&**node, 0..u64::MAX));
-        results.fold(Ok(()), Result::and)
+        self.volume.known.write_back()
     }
 
     fn give_up_pages(&self, wanted: usize) -> usize {
-        let known = &self.volume.known;
-        known.give_up_pages(wanted, |node, wanted| node.cache.give_up(wanted))
+        self.volume.known.give_up_pages(wanted)
     }
 }

@@ -23,7 +23,7 @@ pub trait Bytes {
 /// Fills pages from page `first` on with as few requests as possible, with zeroes where the file ends.
 ///
 /// Errors: `Io` if it ends before the last of them: it was cut off since the caller looked at its size.
-pub fn fill(of: &dyn Bytes, first: u64, pages: &[Page]) -> Result<()> {
+pub(crate) fn fill(of: &dyn Bytes, first: u64, pages: &[Page]) -> Result<()> {
     let wanted = pages.len() * PAGE_BYTES;
     let mut filled = 0;
     while filled < wanted {
@@ -56,7 +56,7 @@ fn scatter(pages: &[Page], at: usize, data: &[u8]) {
 }
 
 /// Reads into `into` with one request; returns how many bytes there were, none at the end.
-pub fn fetch(of: &dyn Bytes, offset: u64, into: &mut [u8]) -> Result<usize> {
+pub(crate) fn fetch(of: &dyn Bytes, offset: u64, into: &mut [u8]) -> Result<usize> {
     let data = of.ask(offset, into.len().min(of.io_bytes()))?;
     let len = data.len().min(into.len());
     let (Some(into), Some(data)) = (into.get_mut(..len), data.get(..len)) else {
@@ -67,7 +67,7 @@ pub fn fetch(of: &dyn Bytes, offset: u64, into: &mut [u8]) -> Result<usize> {
 }
 
 /// Writes all of `data`, or the beginning of it where there is no room for all; returns how much.
-pub fn store(of: &dyn Bytes, offset: u64, data: &[u8]) -> Result<usize> {
+pub(crate) fn store(of: &dyn Bytes, offset: u64, data: &[u8]) -> Result<usize> {
     let (mut offset, mut rest) = (offset, data);
     while !rest.is_empty() {
         let piece = rest.get(..of.io_bytes()).unwrap_or(rest);
@@ -84,7 +84,7 @@ pub fn store(of: &dyn Bytes, offset: u64, data: &[u8]) -> Result<usize> {
 }
 
 /// Writes pages from page `first` on, as far as the file has `size` bytes; returns how many.
-pub fn bring(of: &dyn Bytes, first: u64, pages: &[Page], size: u64) -> Result<u64> {
+pub(crate) fn bring(of: &dyn Bytes, first: u64, pages: &[Page], size: u64) -> Result<u64> {
     // From the reserve: these pages can be given up afterwards.
     let mut buffer = Vec::new();
     let room = buffer.try_reserve_exact(PAGE_BYTES);

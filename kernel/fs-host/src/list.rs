@@ -42,7 +42,7 @@ impl Name {
 }
 
 /// Lists names from `cursor` on, of which `names` has a stretch from each cursor on, empty at the end.
-pub fn list(
+pub(crate) fn list(
     mut cursor: u64,
     emit: Emit<'_>,
     names: impl Fn(u64) -> Result<Vec<Name>>,

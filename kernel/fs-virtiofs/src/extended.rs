@@ -7,13 +7,13 @@ use sync::{Error, Result};
 use vfs::extended::{Expect, Extended, LIST_BYTES_MAX, VALUE_BYTES_MAX};
 
 use crate::answer::Answer;
-use crate::node::Node;
+use crate::inode::Inode;
 
 /// setxattr(2)'s flags.
 const CREATE: u32 = 1;
 const REPLACE: u32 = 2;
 
-impl Node {
+impl Inode {
     /// A daemon that was told to know none does not know the request.
     fn ask_of_attributes(&self, request: Request<'_>) -> Result<Answer> {
         self.call(request).map_err(|error| match error {
@@ -30,7 +30,7 @@ impl Node {
     }
 }
 
-impl Extended for Node {
+impl Extended for Inode {
     fn get(&self, name: &[u8]) -> Result<Vec<u8>> {
         let count = VALUE_BYTES_MAX as u32;
         self.bytes_of_attributes(Request::Getxattr { name, count })

@@ -1,24 +1,22 @@
 //! Folders of the host by virtiofs: FUSE, which a daemon of the host's answers.
 //!
 //! ```text
-//! node.rs    an inode: names, attributes     make.rs  new ones     extended.rs     file.rs   its bytes, its mapped pages
-//!     └──────────── volume.rs   nodes by identity, what the daemon may forget ────────────┘
-//!                       └── link.rs   the protocol, on fs_host's link: a request under way, its thread asleep
-//!                               └── fuse::Channel   the device's driver
+//! fs_host::Node   an inode as the kernel has it, with its pages
+//!     └── inode.rs   names, bytes, what is open     make.rs   new ones     holes.rs     extended.rs     attributes.rs
+//!             └── volume.rs   nodes by identity, what the daemon may forget
+//!                     └── link.rs   the protocol, on fs_host's link: a request under way, its thread asleep
+//!                             └── fuse::Channel   the device's driver
 //! ```
 //!
-//! The host may change the folder at any time, so nothing is remembered that the daemon can be asked for, whatever it says of
-//! how long its words are valid: names and attributes are looked up each time, reads go to the host, writes go through to it
-//! before they return. Only pages that a program has mapped are kept: reads and writes see them, `msync`, `fsync` and
-//! `close` bring them home.
+//! The daemon is asked each time, whatever it says of how long its words are valid.
 //!
 //! Owners, modes and devices are those of the host's inodes. Who may do what is decided here, as on any file system;
 //! a request says for whom it is, so that what is made belongs to them, where the daemon may do that.
 //!
-//! The daemon counts how often it has named a node, and keeps it until it hears that many times of its end. A node here
+//! The daemon counts how often it has named a node, and keeps it until it hears that many times of its end. An inode here
 //! knows its count, and gives it back when it is dropped; so a file without a name lives as long as it is used.
 //!
-//! Lock order: a node's `writing`, its `open`, then spin locks; requests are never made under a spin lock.
+//! Lock order: an inode's `open`, then spin locks; requests are never made under a spin lock.
 //!
 //! Not here: locks at the host, O_TMPFILE, DAX.
 #![no_std]
@@ -27,11 +25,12 @@
 extern crate alloc;
 
 mod answer;
+mod attributes;
 mod extended;
-mod file;
+mod holes;
+mod inode;
 mod link;
 mod make;
-mod node;
 mod volume;
 
 use alloc::boxed::Box;

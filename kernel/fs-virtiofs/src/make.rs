@@ -2,19 +2,21 @@
 
 use alloc::sync::Arc;
 
+use fs_host::Remote;
 use fuse::{Caller, Entry, Request, SetAttributes, What};
 use sync::{Error, Result};
 use vfs::set_ids::SET_IDS;
 use vfs::{FileType, New};
 
 use crate::answer::Answer;
-use crate::node::{EXCL, MODE_BITS, Node, RDWR};
+use crate::attributes::MODE_BITS;
+use crate::inode::{EXCL, Inode, Node, RDWR};
 use crate::volume::Handle;
 
-impl Node {
+impl Inode {
     /// Makes a file that belongs to whom `new` says. A daemon without that right (one of a host's ordinary user) makes it
     /// its own, without set-id bits, and gives it away if it may.
-    pub(crate) fn make(&self, name: &[u8], new: &New<'_>) -> Result<Arc<Self>> {
+    pub(crate) fn make(&self, name: &[u8], new: &New<'_>) -> Result<Arc<Node>> {
         let owner = Caller {
             uid: new.uid,
             gid: new.gid,
@@ -28,14 +30,14 @@ impl Node {
                     _ => new.mode & !SET_IDS,
                 };
                 let node = self.make_for(Caller::default(), name, &New { mode, ..*new })?;
-                node.give_to(new)?;
+                node.remote.give_to(new)?;
                 Ok(node)
             }
             made => made,
         }
     }
 
-    fn make_for(&self, owner: Caller, name: &[u8], new: &New<'_>) -> Result<Arc<Self>> {
+    fn make_for(&self, owner: Caller, name: &[u8], new: &New<'_>) -> Result<Arc<Node>> {
         let mode = new.mode & MODE_BITS;
         let request = match new.kind {
             FileType::Regular => Request::Create {
@@ -55,13 +57,13 @@ impl Node {
                 device: u32::try_from(new.device).map_err(|_| Error::Invalid)?,
             },
         };
-        match self.volume.call_for(owner, self.id, request)? {
+        match self.call_for(owner, request)? {
             Answer::Entry(entry) => self.made(&entry, new),
             Answer::Created(entry, handle) => {
                 // Closed again if the node is none.
                 let handle = Handle::new(&self.volume, entry.node, What::File, handle, true);
                 let node = self.made(&entry, new)?;
-                node.is_open_as(handle);
+                node.remote.is_open_as(handle);
                 Ok(node)
             }
             _ => Err(Error::Io),
@@ -69,9 +71,9 @@ impl Node {
     }
 
     /// The node that was made, which is what was asked for.
-    fn made(&self, entry: &Entry, new: &New<'_>) -> Result<Arc<Self>> {
+    fn made(&self, entry: &Entry, new: &New<'_>) -> Result<Arc<Node>> {
         let node = self.volume.node(entry)?;
-        match vfs::Inode::kind(&*node) == new.kind {
+        match node.remote.identity().kind == new.kind {
             true => Ok(node),
             false => Err(Error::Io),
         }

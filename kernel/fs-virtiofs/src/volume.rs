@@ -3,16 +3,16 @@
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use fs_host::Nodes;
-use fuse::{Attributes, Call, Caller, Entry, Forget, NodeId, ROOT, Request, What};
-use kernel_pagecache as pagecache;
+use fs_host::{Nodes, Remote};
+use fuse::{Call, Caller, Entry, Forget, NodeId, ROOT, Request, What};
 use mach::sync::Spin;
 use sync::{Error, Result};
-use vfs::{FileSystem, InodeRef, Usage, next_device};
+use vfs::{FileSystem, InodeRef, Metadata, Usage, next_device};
 
 use crate::answer::Answer;
+use crate::attributes::metadata_of;
+use crate::inode::{Inode, Node};
 use crate::link::Link;
-use crate::node::Node;
 
 /// Linux's number of FUSE (statfs(2)).
 const MAGIC: u64 = 0x6573_5546;
@@ -29,9 +29,9 @@ pub(crate) struct Tree {
 pub(crate) struct Volume {
     link: Arc<Link>,
     owed: Spin<Owed>,
-    pub(crate) known: Nodes<Node>,
+    known: Nodes<Inode>,
     /// The file system's number.
-    pub(crate) device: u64,
+    device: u64,
     /// Bytes that one read or write moves at most.
     pub(crate) io_bytes: usize,
 }
@@ -97,9 +97,9 @@ impl Volume {
             known: Nodes::default(),
             device: next_device(),
         });
-        let attributes = volume.attributes(ROOT)?;
+        let found = volume.metadata(ROOT)?;
         // The daemon does not count how often it has named the root.
-        let root = Node::new(&volume, ROOT, 0, &attributes)?;
+        let root = Node::new(Inode::new(&volume, ROOT, 0, &found), found.size)?;
         Ok(Arc::new(Tree { volume, root }))
     }
 
@@ -151,31 +151,31 @@ impl Volume {
 
     /// The node that an entry names: the known one, if it is still the same file.
     pub(crate) fn node(self: &Arc<Self>, entry: &Entry) -> Result<Arc<Node>> {
-        let (number, attributes) = (entry.node, &entry.attributes);
+        let number = entry.node;
         match number {
             0 => return Err(Error::NotFound),
             // It would be counted like others.
             ROOT => return Err(Error::Io),
             _ => {}
         }
+        let found = metadata_of(self.device, &entry.attributes).ok_or_else(|| {
+            self.forget(number, 1);
+            Error::Io
+        })?;
+        let is_named = |node: &Node| node.remote.identity().is(&found);
         let known = self.known.get(number);
-        if let Some(node) = known.filter(|node| node.is(attributes)) {
-            node.count();
+        if let Some(node) = known.filter(|node| is_named(node)) {
+            node.remote.count();
             return Ok(node);
         }
-        let node = match Node::new(self, number, 1, attributes) {
-            Ok(node) => node,
-            Err(error) => {
-                self.forget(number, 1);
-                return Err(error);
-            }
-        };
-        Ok(self.known.adopt(number, node, |node| node.is(attributes)))
+        let node = Node::new(Inode::new(self, number, 1, &found), found.size)?;
+        Ok(self.known.adopt(number, node, is_named))
     }
 
-    pub(crate) fn attributes(&self, node: NodeId) -> Result<Attributes> {
+    /// What the daemon says of a node.
+    pub(crate) fn metadata(&self, node: NodeId) -> Result<Metadata> {
         match self.call(node, Request::Getattr)? {
-            Answer::Attributes(attributes) => Ok(attributes),
+            Answer::Attributes(found) => metadata_of(self.device, &found).ok_or(Error::Io),
             _ => Err(Error::Io),
         }
     }
@@ -220,16 +220,10 @@ impl FileSystem for Tree {
 
     fn sync(&self) -> Result<()> {
         self.volume.tell_what_is_owed();
-        let nodes = self.volume.known.all()?;
-        // One that fails keeps no other from the host.
-        let results = nodes
-            .iter()
-            .map(|node| pagecache::write_back(&**node, 0..u64::MAX));
-        results.fold(Ok(()), Result::and)
+        self.volume.known.write_back()
     }
 
     fn give_up_pages(&self, wanted: usize) -> usize {
-        let known = &self.volume.known;
-        known.give_up_pages(wanted, |node, wanted| node.cache.give_up(wanted))
+        self.volume.known.give_up_pages(wanted)
     }
 }

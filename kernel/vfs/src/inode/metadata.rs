@@ -3,6 +3,7 @@
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use base::PAGE_BYTES;
+use sync::{Error, Result};
 
 /// The kinds of file; the values are Linux's `S_IFMT` bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +134,14 @@ impl Metadata {
     /// `st_mode`: kind and permission bits.
     pub fn full_mode(&self) -> u32 {
         self.kind as u32 | self.mode
+    }
+
+    /// The next data (or hole) at or after `offset` where all of the file is data; `NoSuchDevice` beyond the end.
+    pub fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
+        match offset < self.size {
+            true => Ok(if hole { self.size } else { offset }),
+            false => Err(Error::NoSuchDevice),
+        }
     }
 
     /// The size of I/O that suits the file.

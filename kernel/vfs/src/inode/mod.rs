@@ -174,11 +174,7 @@ pub trait Inode: File {
 
     /// The next data (or hole) at or after `offset`; `NoSuchDevice` beyond the end.
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
-        let size = self.metadata()?.size;
-        match offset < size {
-            true => Ok(if hole { size } else { offset }),
-            false => Err(Error::NoSuchDevice),
-        }
+        self.metadata()?.seek(offset, hole)
     }
 
     /// The locks that programs put on it; `None` where there can be none.

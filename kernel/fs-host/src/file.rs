@@ -1,92 +1,71 @@
-//! The bytes of a file of the host, below its pages (`kernel_pagecache`).
+//! An inode of the host as programs read, write and map it.
 
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use core::ops::Range;
 use core::sync::atomic::AtomicUsize;
 
-use fs_host::Bytes;
 use kernel_pagecache::{self as pagecache, Backing, Cache, Keeps};
 use mm::io::{Sink, Source};
 use mm::{FaultError, MemoryObject, Page, Sharing, Synced};
-use ninep::Request;
 use sync::{Error, Result};
-
-use super::answer::Answer;
-use super::node::Node;
 use vfs::file::{File, OpenFile};
-use vfs::{FileType, Metadata};
+use vfs::{FileType, Inode, Metadata};
 
-impl Bytes for Node {
-    fn io_bytes(&self) -> usize {
-        self.volume.io_bytes()
-    }
+use crate::bytes;
+use crate::node::Node;
+use crate::remote::Remote;
 
-    fn ask(&self, offset: u64, count: usize) -> Result<Vec<u8>> {
-        let (fid, count) = (self.opened()?.fid(), count as u32);
-        match self.volume.call(&Request::Read { fid, offset, count })? {
-            Answer::Data(data) => Ok(data),
-            _ => Err(Error::Io),
-        }
-    }
-
-    fn tell(&self, offset: u64, data: &[u8]) -> Result<usize> {
-        let fid = self.opened()?.fid();
-        match self.volume.call(&Request::Write { fid, offset, data })? {
-            Answer::Written(count) => Ok(count),
-            _ => Err(Error::Io),
-        }
-    }
-}
-
-/// Others change the host's files, so only what programs have mapped is kept, unless the mount says otherwise.
-impl Backing for Node {
+/// Others change the host's files, so only what programs have mapped is kept, unless nobody changes the folder.
+impl<R: Remote> Backing for Node<R> {
     fn cache(&self) -> &Cache {
         &self.cache
     }
 
     fn keeps(&self) -> Keeps {
-        match self.volume.is_immutable {
+        match self.remote.is_immutable() {
             true => Keeps::All,
             false => Keeps::Mapped,
         }
     }
 
     fn size(&self) -> Result<u64> {
-        match self.volume.is_immutable {
+        match self.remote.is_immutable() {
             true => Ok(self.first_size),
-            false => Ok(self.attributes()?.size),
+            false => Ok(self.remote.metadata()?.size),
         }
     }
 
     fn piece_bytes(&self) -> usize {
-        self.volume.io_bytes()
+        self.remote.io_bytes()
     }
 
     fn fill(&self, first: u64, pages: &[Page]) -> Result<bool> {
-        fs_host::fill(self, first, pages).map(|()| true)
+        bytes::fill(&self.remote, first, pages).map(|()| true)
     }
 
     fn fetch(&self, offset: u64, into: &mut [u8]) -> Result<usize> {
-        fs_host::fetch(self, offset, into)
+        bytes::fetch(&self.remote, offset, into)
     }
 
     fn store(&self, offset: u64, data: &[u8]) -> Result<usize> {
-        fs_host::store(self, offset, data)
+        bytes::store(&self.remote, offset, data)
     }
 
     fn bring(&self, first: u64, pages: &[Page], size: u64) -> Result<u64> {
-        fs_host::bring(self, first, pages, size)
+        bytes::bring(&self.remote, first, pages, size)
     }
 }
 
-impl File for Node {
+impl<R: Remote> File for Node<R> {
     fn read_at(&self, _open: &OpenFile, offset: u64, to: &mut Sink<'_>) -> Result<usize> {
-        pagecache::read_at(self, offset, to)
+        match Inode::kind(self) {
+            FileType::Directory => Err(Error::IsDirectory),
+            _ => pagecache::read_at(self, offset, to),
+        }
     }
 
     fn write_at(&self, open: &OpenFile, offset: u64, from: &mut Source<'_>) -> Result<usize> {
-        self.volume.check_mutable()?;
+        self.check_mutable()?;
         pagecache::write_at(self, open, offset, from)
     }
 
@@ -111,7 +90,7 @@ impl File for Node {
     }
 
     fn memory(self: Arc<Self>) -> Option<Arc<dyn MemoryObject>> {
-        let is_regular = vfs::Inode::kind(&*self) == FileType::Regular;
+        let is_regular = Inode::kind(&*self) == FileType::Regular;
         is_regular.then_some(self as Arc<dyn MemoryObject>)
     }
 
@@ -120,7 +99,7 @@ impl File for Node {
     }
 }
 
-impl MemoryObject for Node {
+impl<R: Remote> MemoryObject for Node<R> {
     fn shown(&self) -> Option<&AtomicUsize> {
         Some(self.cache.shown())
     }
@@ -149,7 +128,7 @@ impl MemoryObject for Node {
         pagecache::write_back(self, bytes)?;
         match how {
             Synced::Written => Ok(()),
-            Synced::Durable => self.wait_until_durable(true),
+            Synced::Durable => self.remote.make_durable(true),
         }
     }
 }

@@ -1,0 +1,52 @@
+//! Attributes as the protocol has them, and as the kernel has them.
+
+use fs_host::timestamp;
+use ninep::{Attributes, SetAttributes, SetTime, Time};
+use vfs::{Change, FileType, Metadata, Timestamp};
+
+pub(super) const MODE_BITS: u32 = 0o7777;
+
+/// What the attributes of an inode of the file system `device` say; `None` if it is of no kind that there is.
+pub(super) fn metadata_of(device: u64, found: &Attributes) -> Option<Metadata> {
+    let kind = FileType::from_mode(found.mode)?;
+    let mut metadata = Metadata::new(device, found.qid.path, kind, found.mode & MODE_BITS);
+    metadata.links = u32::try_from(found.links).unwrap_or(u32::MAX);
+    metadata.uid = found.uid;
+    metadata.gid = found.gid;
+    metadata.node = found.device;
+    metadata.size = found.size;
+    metadata.blocks = found.blocks;
+    metadata.accessed = time_of(found.accessed);
+    metadata.modified = time_of(found.modified);
+    metadata.changed = time_of(found.changed);
+    metadata.created = metadata.changed;
+    Some(metadata)
+}
+
+/// A change of an inode of this kind.
+pub(super) fn set_of(kind: FileType, change: &Change) -> SetAttributes {
+    SetAttributes {
+        mode: change.mode.map(|mode| full_mode(kind, mode)),
+        uid: change.uid,
+        gid: change.gid,
+        size: None,
+        accessed: change.accessed.map(set_time),
+        modified: change.modified.map(set_time),
+    }
+}
+
+/// With the bits of the file's kind: QEMU's `mapped-xattr` takes a mode as it comes.
+pub(super) fn full_mode(kind: FileType, mode: u32) -> u32 {
+    kind as u32 | mode & MODE_BITS
+}
+
+fn time_of(time: Time) -> Timestamp {
+    timestamp(time.seconds, time.nanos)
+}
+
+fn set_time(time: Timestamp) -> SetTime {
+    SetTime::To(Time {
+        seconds: time.seconds as u64,
+        nanos: u64::from(time.nanos),
+    })
+}
