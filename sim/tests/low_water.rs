@@ -1,4 +1,4 @@
-//! Programs that wait for many bytes at once (SO_RCVLOWAT) on a host that has memory for few.
+//! Programs that wait for many bytes at once (SO_RCVLOWAT), also on a host that has memory for few.
 
 use base::Duration;
 use inet::{Config, Endpoint, Events, MemoryLimits, Offloads, SocketId, Transport};
@@ -22,8 +22,8 @@ fn world() -> World {
     world
 }
 
-/// Both ends of so many connections whose servers' programs wait.
-fn connections(world: &mut World) -> Vec<[SocketId; 2]> {
+/// Both ends of so many connections whose servers' programs wait for so many bytes.
+fn connections(world: &mut World, count: usize, low_water: u32) -> Vec<[SocketId; 2]> {
     let here = Endpoint::v4(Host::address(2), PORT);
     let Host { stack, env } = world.host(Side::Right);
     let listener = stack.open(Transport::Tcp).unwrap();
@@ -31,7 +31,7 @@ fn connections(world: &mut World) -> Vec<[SocketId; 2]> {
     stack.listen(listener, 64).unwrap();
     stack
         .configure(env, listener, |options| {
-            options.receive_low_water = LOW_WATER
+            options.receive_low_water = low_water
         })
         .unwrap();
     let open = |_| {
@@ -42,13 +42,17 @@ fn connections(world: &mut World) -> Vec<[SocketId; 2]> {
         let Host { stack, env } = world.host(Side::Right);
         [client, stack.accept(env, listener).unwrap()]
     };
-    (0..STREAMS).map(open).collect()
+    (0..count).map(open).collect()
+}
+
+fn send(host: &mut Host, socket: SocketId, max: usize) -> usize {
+    let Host { stack, env } = host;
+    let sent = stack.send_with(env, socket, max, &mut |space| space.len());
+    sent.unwrap_or(0)
 }
 
 fn write(host: &mut Host, socket: SocketId, left: &mut usize) {
-    let Host { stack, env } = host;
-    let sent = stack.send_with(env, socket, *left, &mut |space| space.len());
-    *left -= sent.unwrap_or(0);
+    *left -= send(host, socket, *left);
 }
 
 /// What a program reads that has been told that it may.
@@ -65,7 +69,7 @@ fn read(host: &mut Host, socket: SocketId) -> usize {
 #[test]
 fn who_waits_for_more_than_memory_holds_is_told_of_what_there_is() {
     let mut world = world();
-    let ends = connections(&mut world);
+    let ends = connections(&mut world, STREAMS, LOW_WATER);
     let (mut left, mut received) = ([TOTAL; STREAMS], [0; STREAMS]);
     world.right.env.woken.clear();
     // A few are left below their low water in the end.
@@ -88,4 +92,21 @@ fn who_waits_for_more_than_memory_holds_is_told_of_what_there_is() {
         is_done(&received)
     });
     assert!(is_over, "{received:?} of {TOTAL} bytes each");
+}
+
+#[test]
+fn bytes_below_the_low_water_wake_calls_and_nobody_who_polls() {
+    let mut world = World::new(1, Weather::FAIR, Offloads::default());
+    let [client, server] = connections(&mut world, 1, 1000)[0];
+    for unread in (100..=1100).step_by(100) {
+        world.right.env.woken.clear();
+        assert_eq!(send(world.host(Side::Left), client, 100), 100);
+        world.run_for(Duration::from_millis(100));
+        assert_eq!(world.right.stack.unread(server), Ok(unread));
+        let events = match unread < 1000 {
+            true => Events::empty(),
+            false => Events::READABLE,
+        };
+        assert_eq!(world.right.env.woken, [(server, events)], "{unread}");
+    }
 }

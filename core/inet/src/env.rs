@@ -79,7 +79,8 @@ pub trait Env {
     }
 
     /// Something happened to a socket. Edges, not levels: [`Stack::poll`](crate::Stack::poll)
-    /// tells what is true now. May name a socket that nobody has accepted yet.
+    /// tells what is true now. May name a socket that nobody has accepted yet. Without an event
+    /// bytes have come, but fewer than the program waits for.
     fn wake(&mut self, socket: SocketId, events: Events);
 }
 

@@ -146,6 +146,17 @@ impl Tcb {
         self.is_window_held_back || room <= usize::from(self.receiver.segment_max)
     }
 
+    /// Bytes have come. A call that sleeps looks at them in any case, for it may want fewer than the program waits for;
+    /// who waits to read is told once these are there. While memory is tight fewer may be enough at any moment.
+    #[inline]
+    pub(super) fn wake_for_bytes<E: Env>(&self, cx: &mut Context<'_, E>) {
+        let events = match self.is_readable() || cx.net.is_tcp_tight() {
+            true => Events::READABLE,
+            false => Events::empty(),
+        };
+        cx.env.wake(self.id, events);
+    }
+
     /// Wakes a program whose bytes are too few for it, and will not be more.
     pub(super) fn wake_below_low_water<E: Env>(&self, cx: &mut Context<'_, E>) {
         let unread = self.receiver.queue.len();

@@ -66,7 +66,7 @@ impl Tcb {
             self.schedule_ack(cx, len, segment.has(TcpFlags::PSH));
         }
         if is_news {
-            cx.env.wake(self.id, Events::READABLE);
+            self.wake_for_bytes(cx);
         }
     }
 
