@@ -55,6 +55,10 @@ fn write(host: &mut Host, socket: SocketId, left: &mut usize) {
     *left -= send(host, socket, *left);
 }
 
+fn is_readable(world: &World, socket: SocketId) -> bool {
+    world.right.stack.poll(socket).contains(Events::READABLE)
+}
+
 /// What a program reads that has been told that it may.
 fn read(host: &mut Host, socket: SocketId) -> usize {
     let Host { stack, env } = host;
@@ -109,4 +113,63 @@ fn bytes_below_the_low_water_wake_calls_and_nobody_who_polls() {
         };
         assert_eq!(world.right.env.woken, [(server, events)], "{unread}");
     }
+}
+
+/// A stream whose buffer is full, and whose peer has more to send.
+fn full(world: &mut World) -> [SocketId; 2] {
+    let [client, server] = connections(world, 1, 1)[0];
+    let mut before = usize::MAX;
+    while world.right.stack.unread(server) != Ok(before) {
+        before = world.right.stack.unread(server).unwrap();
+        while send(world.host(Side::Left), client, usize::MAX) != 0 {}
+        world.run_for(Duration::from_millis(100));
+    }
+    [client, server]
+}
+
+/// As much time as an update of the window and what it lets go take. The peer asks by itself much later.
+const UPDATE: Duration = Duration::from_millis(50);
+
+#[test]
+fn a_low_water_that_is_raised_over_a_full_buffer_opens_the_window() {
+    let mut world = World::new(1, Weather::FAIR, Offloads::default());
+    let [_, server] = full(&mut world);
+    let unread = world.right.stack.unread(server).unwrap();
+    let Host { stack, env } = world.host(Side::Right);
+    let low_water = unread as u32 + 10_000;
+    stack
+        .configure(env, server, |options| options.receive_low_water = low_water)
+        .unwrap();
+    assert!(!is_readable(&world, server));
+    world.run_for(UPDATE);
+    assert!(is_readable(&world, server));
+}
+
+#[test]
+fn a_full_buffer_that_is_made_larger_opens_the_window() {
+    let mut world = World::new(1, Weather::FAIR, Offloads::default());
+    let [_, server] = full(&mut world);
+    let unread = world.right.stack.unread(server).unwrap();
+    let Host { stack, env } = world.host(Side::Right);
+    stack
+        .configure(env, server, |options| options.recv_buffer *= 2)
+        .unwrap();
+    world.run_for(UPDATE);
+    assert!(world.right.stack.unread(server).unwrap() > unread);
+}
+
+#[test]
+fn who_polls_is_told_when_a_buffer_is_made_smaller_than_what_is_in_it() {
+    let mut world = World::new(1, Weather::FAIR, Offloads::default());
+    let [client, server] = connections(&mut world, 1, 20_000)[0];
+    send(world.host(Side::Left), client, 10_000);
+    world.run_for(UPDATE);
+    assert!(!is_readable(&world, server));
+    world.right.env.woken.clear();
+    let Host { stack, env } = world.host(Side::Right);
+    stack
+        .configure(env, server, |options| options.recv_buffer = 8000)
+        .unwrap();
+    assert!(is_readable(&world, server));
+    assert_eq!(world.right.env.woken, [(server, Events::READABLE)]);
 }

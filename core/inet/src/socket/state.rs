@@ -1,12 +1,13 @@
 //! What is true of a socket, and what may be changed.
 
 use crate::addr::SocketId;
+use crate::context::Context;
 use crate::env::{Env, Events};
 use crate::error::Error;
 use crate::options::Options;
 use crate::stack::Stack;
 use crate::table::Socket;
-use crate::tcp::{ConnectionEntry, State, TcpInfo};
+use crate::tcp::{ConnectionEntry, State, Tcb, TcpInfo};
 use crate::udp::Datagram;
 
 use super::names::sharing_of;
@@ -102,6 +103,7 @@ impl Stack {
         match self.sockets.get_mut(id)? {
             Socket::Tcp(tcb) => {
                 let had = tcb.options;
+                let was_readable = tcb.poll_but_writable().contains(Events::READABLE);
                 change(&mut tcb.options);
                 let keepalive = |options: &Options| {
                     (
@@ -114,12 +116,9 @@ impl Stack {
                     tcb.arm_keepalive(now);
                 }
                 tcb.choose_congestion();
-                if had.receive_low_water != tcb.options.receive_low_water {
-                    tcb.make_room_for_low_water(&mut self.net);
-                    if tcb.poll_but_writable().contains(Events::READABLE) {
-                        env.wake(id, Events::READABLE);
-                    }
-                }
+                let net = &mut self.net;
+                tcb.follow_buffer_options(&had, &mut Context { now, env, net });
+                tcb.tell_if_readable_by_options(&had, was_readable, env);
                 let (local, sharing) = (tcb.tuple.local, sharing_of(&tcb.options, false));
                 if tcb.is_bound
                     && let Some(entry) = self.net.demux.tcp.entry(local.port, id.index)
@@ -272,6 +271,29 @@ impl Stack {
                 unacked: listener.backlog,
             }),
             _ => None,
+        }
+    }
+}
+
+impl Tcb {
+    /// Options were changed that say for how many bytes the program waits and how many there is room for.
+    fn follow_buffer_options<E: Env>(&mut self, had: &Options, cx: &mut Context<'_, E>) {
+        if had.receive_low_water != self.options.receive_low_water {
+            self.make_room_for_low_water(cx.net);
+        }
+        let waits_for = |options: &Options| (options.receive_low_water, options.window_max());
+        if waits_for(had) == waits_for(&self.options) {
+            return;
+        }
+        // The peer may wait for the room that there is now.
+        self.on_read(cx);
+    }
+
+    /// A new low water is an event where it is reached, as Linux has it; a smaller buffer where it is full with it.
+    fn tell_if_readable_by_options<E: Env>(&self, had: &Options, was_readable: bool, env: &mut E) {
+        let is_news = !was_readable || had.receive_low_water != self.options.receive_low_water;
+        if is_news && self.poll_but_writable().contains(Events::READABLE) {
+            env.wake(self.id, Events::READABLE);
         }
     }
 }
