@@ -94,6 +94,19 @@ static void a_call_waits_for_the_low_water(void) {
     close(ends[0]), close(ends[1]);
 }
 
+static void bytes_are_thrown_away_from_the_low_water_on(void) {
+    int ends[2];
+    pthread_t writer;
+    pair(ends);
+    CHECK(set(ends[1], SOL_SOCKET, SO_RCVLOWAT, 6) == 0);
+    CHECK(pthread_create(&writer, 0, write_slowly, &ends[0]) == 0);
+    CHECK(recv(ends[1], 0, 6, MSG_TRUNC) == 6);
+    CHECK(recv(ends[1], 0, 4, MSG_TRUNC | MSG_WAITALL) == 4);
+    pthread_join(writer, 0);
+    CHECK(has_unread(ends[1], 2) && recv(ends[1], 0, 6, MSG_TRUNC | MSG_DONTWAIT) == 2);
+    close(ends[0]), close(ends[1]);
+}
+
 static void a_low_water_has_room(void) {
     enum { ROOM = 1 << 19 };
     static char bytes[ROOM];
@@ -138,6 +151,7 @@ static void a_buffer_below_the_low_water_is_readable(void) {
 int main(void) {
     TEST(a_stream_is_readable_from_its_low_water_on);
     TEST(a_call_waits_for_the_low_water);
+    TEST(bytes_are_thrown_away_from_the_low_water_on);
     TEST(a_low_water_has_room);
     TEST(a_buffer_below_the_low_water_is_readable);
     return check_status();

@@ -10,6 +10,8 @@ pub struct Scatter<'a, 'b> {
     filled: usize,
     done: usize,
     room: usize,
+    /// What is put is counted, and not kept.
+    is_unseen: bool,
 }
 
 impl<'a, 'b> Scatter<'a, 'b> {
@@ -21,7 +23,27 @@ impl<'a, 'b> Scatter<'a, 'b> {
             filled: 0,
             done: 0,
             room,
+            is_unseen: false,
         }
+    }
+
+    /// Nowhere: so many bytes are thrown away.
+    pub fn unseen(room: usize) -> Self {
+        Self {
+            pieces: Default::default(),
+            filled: 0,
+            done: 0,
+            room,
+            is_unseen: true,
+        }
+    }
+
+    /// Keeps nothing of what comes from now on.
+    pub fn throw_away(&mut self) {
+        *self = Self {
+            done: self.done,
+            ..Self::unseen(self.room)
+        };
     }
 
     /// Bytes that still fit.
@@ -52,7 +74,10 @@ impl<'a, 'b> Scatter<'a, 'b> {
                 self.next_piece();
             }
         }
-        let put = bytes.len() - left.len();
+        let put = match self.is_unseen {
+            true => bytes.len().min(self.room),
+            false => bytes.len() - left.len(),
+        };
         self.done += put;
         self.room -= put;
         put
@@ -62,12 +87,6 @@ impl<'a, 'b> Scatter<'a, 'b> {
         let pieces = std::mem::take(&mut self.pieces);
         self.pieces = pieces.get_mut(1..).unwrap_or_default();
         self.filled = 0;
-    }
-
-    /// Counts bytes as received that the program does not want.
-    pub fn skip(&mut self, bytes: usize) {
-        self.done += bytes;
-        self.room = self.room.saturating_sub(bytes);
     }
 }
 
@@ -129,6 +148,19 @@ impl<'a, 'b> Gather<'a, 'b> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_thrown_away_is_counted_up_to_the_room() {
+        let mut bytes = [0; 8];
+        let mut pieces = [IoSliceMut::new(&mut bytes)];
+        let mut to = Scatter::new(&mut pieces);
+        assert_eq!(to.put(&[1; 3]), 3);
+        to.throw_away();
+        assert_eq!((to.put(&[2; 4]), to.put(&[3; 4])), (4, 1));
+        assert_eq!((to.done(), to.room()), (8, 0));
+        assert_eq!(bytes, [1, 1, 1, 0, 0, 0, 0, 0]);
+        assert_eq!(Scatter::unseen(5).put(&[4; 9]), 5);
+    }
 
     #[test]
     fn pieces_of_any_size_are_filled_and_emptied_in_order() {

@@ -93,15 +93,6 @@ impl<L: Link> Host<L> {
             .map(drop)?)
     }
 
-    /// Throws bytes that wait away, `max` at most (MSG_TRUNC); how many.
-    pub fn discard(&mut self, open: &Open, max: usize) -> Result<usize> {
-        self.check_link()?;
-        let (stack, world) = self.parts();
-        let taken = stack.recv_with(world, open.id(), max, &mut |bytes| bytes.len());
-        self.refresh(open);
-        Ok(taken?)
-    }
-
     /// Sends all bytes that there is room for.
     ///
     /// Errors: `AGAIN` if there was none for all of them.

@@ -101,6 +101,20 @@ fn a_call_that_waits_goes_on_until_it_has_enough() {
 }
 
 #[test]
+fn a_call_that_throws_bytes_away_goes_on_until_it_has_enough() {
+    let mut wire = Wire::connected();
+    let open = waiting_for(&mut wire, 10);
+    open.set_nonblocking(false);
+    let mut to = Scatter::unseen(16);
+    arrive(&mut wire, &open, b"01234567");
+    let taken = wire.server().take_enough(&open, &mut to);
+    assert_eq!((taken, to.done()), (Err(Errno::AGAIN), 8));
+    arrive(&mut wire, &open, b"89ab");
+    let taken = wire.server().take_enough(&open, &mut to);
+    assert_eq!((taken, to.done()), (Ok(()), 12));
+}
+
+#[test]
 fn a_buffer_that_holds_less_than_the_low_water_is_readable_when_it_is_full() {
     let mut wire = Wire::connected();
     let open = waiting_for(&mut wire, 60_000);

@@ -6,8 +6,8 @@ use std::net::IpAddr;
 use std::ptr;
 
 use posix::{
-    Direction, Errno, Events, ExtendedError, Gather, Heard, Open, Result, Scatter, SendOptions,
-    Transport, Wanted,
+    Direction, Errno, Events, ExtendedError, Gather, Heard, Host, Link, Open, Result, Scatter,
+    SendOptions, Transport, Wanted,
 };
 
 use crate::blocking::{Way, patiently};
@@ -74,12 +74,30 @@ pub fn throw_away(number: c_int, max: usize, flags: c_int) -> Option<Result<usiz
     if !is_unseen(flags) || max == 0 {
         return None;
     }
-    let way = Way::of(Direction::Receive, flags);
+    let (mut to, way) = (Scatter::unseen(max), Way::of(Direction::Receive, flags));
     let thrown = patiently(number, way, |host, open| match open.transport() {
-        Transport::Tcp => host.discard(open, max).map(Some),
+        Transport::Tcp => take(host, open, &mut to, flags).map(Some),
         Transport::Udp => Ok(None),
     });
-    thrown.transpose()
+    match thrown.transpose()? {
+        // The error is for the next call.
+        Err(error) if to.done() == 0 => Some(Err(error)),
+        _ => Some(Ok(to.done())),
+    }
+}
+
+/// Takes bytes of a stream until the call has enough.
+#[inline(always)]
+fn take<L: Link>(
+    host: &mut Host<L>,
+    open: &Open,
+    to: &mut Scatter<'_, '_>,
+    flags: c_int,
+) -> Result<()> {
+    match flags & libc::MSG_WAITALL != 0 {
+        true => host.take_all(open, to),
+        false => host.take_enough(open, to),
+    }
 }
 
 /// Receives as the flags say. Inlined, for `read` has none: what is asked of them here is not asked there.
@@ -94,11 +112,6 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
     let (mut to, mut wanted, mut is_short) = (Scatter::new(pieces), None, false);
     let way = Way::of(Direction::Receive, flags);
     let taken = patiently(number, way, |host, open| match open.transport() {
-        Transport::Tcp if is_unseen(flags) => {
-            let thrown = host.discard(open, to.room())?;
-            to.skip(thrown);
-            Ok(None)
-        }
         Transport::Tcp if to.room() == 0 => Ok(None),
         Transport::Tcp if flags & libc::MSG_PEEK != 0 => {
             is_short = may_wait(open, way)
@@ -110,10 +123,12 @@ pub fn receive(number: c_int, pieces: &mut [IoSliceMut<'_>], flags: c_int) -> Re
                 false => host.peek(open, &mut to).map(|()| None),
             }
         }
-        Transport::Tcp if flags & libc::MSG_WAITALL != 0 => {
-            host.take_all(open, &mut to).map(|()| None)
+        Transport::Tcp => {
+            if is_unseen(flags) {
+                to.throw_away();
+            }
+            take(host, open, &mut to, flags).map(|()| None)
         }
-        Transport::Tcp => host.take_enough(open, &mut to).map(|()| None),
         Transport::Udp if flags & libc::MSG_PEEK != 0 => {
             host.peek_datagram(open, &mut to).map(Some)
         }
