@@ -14,14 +14,15 @@ use spinlock::{Machine, Native, RawLock, Waiter};
 const CPUS: usize = 4;
 const ROUNDS: usize = 200;
 
-#[derive(Default)]
 struct World {
     lock: RawLock<Native>,
     waiters: [Waiter<Native>; CPUS],
     /// Turns before a CPU queues.
     tries: u32,
-    /// Turns that each CPU has waited in this round.
-    turns: [AtomicU32; CPUS],
+    /// Turns that a pause is worth: many if it is a nap.
+    worth: u32,
+    /// Pauses that each CPU has made in this round.
+    pauses: [AtomicU32; CPUS],
 }
 
 struct Cpu<'a>(&'a World, u32);
@@ -42,19 +43,31 @@ impl Machine<Native> for Cpu<'_> {
     }
 
     fn pause(&self, _turns: u32) -> u32 {
-        self.0.turns[self.1 as usize].fetch_add(1, Ordering::SeqCst);
+        self.0.pauses[self.1 as usize].fetch_add(1, Ordering::SeqCst);
         thread::yield_now();
-        1
+        self.0.worth
+    }
+}
+
+impl Default for World {
+    fn default() -> Self {
+        Self {
+            lock: RawLock::new(),
+            waiters: Default::default(),
+            tries: 0,
+            worth: 1,
+            pauses: Default::default(),
+        }
     }
 }
 
 impl World {
-    fn waits(&self, cpu: u32, turns: u32) -> bool {
-        self.turns[cpu as usize].load(Ordering::SeqCst) >= turns
+    fn has_paused(&self, cpu: u32, times: u32) -> bool {
+        self.pauses[cpu as usize].load(Ordering::SeqCst) >= times
     }
 
-    fn until_it_waits(&self, cpu: u32, turns: u32) {
-        while !self.waits(cpu, turns) {
+    fn until_it_pauses(&self, cpu: u32, times: u32) {
+        while !self.has_paused(cpu, times) {
             thread::yield_now();
         }
     }
@@ -64,7 +77,7 @@ impl World {
 fn who_came_first_gets_the_lock_first_in_each_round() {
     let mut world = World::default();
     for round in 0..ROUNDS {
-        world.turns = from_fn(|_| AtomicU32::new(0));
+        world.pauses = from_fn(|_| AtomicU32::new(0));
         let (world, order) = (&world, &Mutex::new(Vec::new()));
         assert!(world.lock.try_lock());
         thread::scope(|scope| {
@@ -75,7 +88,7 @@ fn who_came_first_gets_the_lock_first_in_each_round() {
                     order.lock().unwrap().push(cpu);
                     world.lock.unlock();
                 });
-                world.until_it_waits(cpu, 1);
+                world.until_it_pauses(cpu, 1);
             }
             world.lock.unlock();
         });
@@ -96,7 +109,7 @@ fn who_tries_first_gets_a_lock_that_becomes_free_without_the_queue() {
             world.lock.unlock();
         });
         // More than a first one waits until it reserves the lock.
-        world.until_it_waits(0, 10);
+        world.until_it_pauses(0, 10);
         world.lock.unlock();
     });
     assert!(world.lock.try_lock(), "nobody waits any more");
@@ -104,7 +117,21 @@ fn who_tries_first_gets_a_lock_that_becomes_free_without_the_queue() {
 
 #[test]
 fn nobody_overtakes_a_first_one_that_has_waited_long() {
-    let (world, is_seen) = (&World::default(), &AtomicBool::new(false));
+    is_not_overtaken(&World::default(), 5);
+}
+
+#[test]
+fn nobody_overtakes_a_first_one_that_has_napped() {
+    let world = World {
+        worth: 1000,
+        ..World::default()
+    };
+    is_not_overtaken(&world, 2);
+}
+
+/// The first one has reserved the lock after one pause less than `pauses`.
+fn is_not_overtaken(world: &World, pauses: u32) {
+    let is_seen = &AtomicBool::new(false);
     assert!(world.lock.try_lock());
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -114,8 +141,7 @@ fn nobody_overtakes_a_first_one_that_has_waited_long() {
             }
             world.lock.unlock();
         });
-        // The turn after the one in which it reserved the lock.
-        world.until_it_waits(0, 5);
+        world.until_it_pauses(0, pauses);
         world.lock.unlock();
         assert!(!world.lock.try_lock(), "the lock is reserved or taken");
         is_seen.store(true, Ordering::SeqCst);
