@@ -41,10 +41,10 @@ static void fail(const char *what) {
 static void read_stat(struct stat_file *stat) {
     FILE *file = fopen("/proc/lock_stat", "r");
     if (file == NULL) fail("/proc/lock_stat");
-    long turns;
+    long turns, naps;
     for (stat->count = 0; stat->count < CLASSES; stat->count++) {
         struct class *class = &stat->classes[stat->count];
-        if (fscanf(file, "%ld %ld %159[^\n]", &class->waits, &turns, class->name) != 3) break;
+        if (fscanf(file, "%ld %ld %ld %159[^\n]", &class->waits, &turns, &naps, class->name) != 4) break;
     }
     fclose(file);
 }

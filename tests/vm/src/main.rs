@@ -322,6 +322,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
         // The serial port, all that Linux has here, is one stream for everything.
         ours(setup, once(setup, Cpus::One, mounts::TESTS)),
+        ours(setup, once(setup, Cpus::Several, many_cpus::TESTS_OF_NAPS)),
         ours(setup, streams::TESTS),
         ours(setup, entered::TESTS),
         ours(setup, attached::TESTS),

@@ -1,9 +1,9 @@
 //! Waiting for spin locks, and counting it.
 //!
-//! Locks are counted by what they protect, a class being all whose value has one type. Only who has
-//! to wait counts; to take a free lock costs nothing for it. The counters are shared by all CPUs,
-//! which is cheap beside the wait.
+//! Locks are counted by what they protect, a class being all whose value has one type. Only who has to wait counts; to
+//! take a free lock costs nothing for it. The counters are shared by all CPUs, which is cheap beside the wait.
 
+use core::cell::Cell;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use base::{CpuId, Duration};
@@ -15,8 +15,7 @@ use crate::cpu::{self, Own, own};
 /// Classes that are told apart; all further ones are one.
 const CLASSES_MAX: usize = 128;
 
-/// Turns before a CPU queues where the host may stop one: some ten milliseconds of turns, more
-/// than any CPU waits but one that others overtake again and again.
+/// Turns before a CPU queues where the host may stop one: 10 ms of them, more than any waits whom others let through.
 const PATIENCE_TURNS: u32 = 1 << 20;
 /// 0 where the host runs all CPUs at all times. The host treats all locks alike.
 static TURNS_BEFORE_QUEUE: AtomicU32 = AtomicU32::new(PATIENCE_TURNS);
@@ -36,6 +35,7 @@ struct Class {
     name: Once<&'static str>,
     waits: AtomicU64,
     turns: AtomicU64,
+    naps: AtomicU64,
 }
 
 /// How often locks of a class were held by another CPU when somebody wanted them.
@@ -47,6 +47,8 @@ pub struct Contention {
     pub waits: u64,
     /// Turns of the loops in which they waited; a nap counts as those that fit into it.
     pub turns: u64,
+    /// Naps between their looks at the lock.
+    pub naps: u64,
 }
 
 impl Class {
@@ -55,6 +57,7 @@ impl Class {
             name: Once::new(),
             waits: AtomicU64::new(0),
             turns: AtomicU64::new(0),
+            naps: AtomicU64::new(0),
         }
     }
 
@@ -63,6 +66,7 @@ impl Class {
             class,
             waits: self.waits.load(Relaxed),
             turns: self.turns.load(Relaxed),
+            naps: self.naps.load(Relaxed),
         }
     }
 }
@@ -98,29 +102,33 @@ pub(crate) fn add_cpu(cpu: CpuId) {
 #[cold]
 #[inline(never)]
 pub(super) fn wait(lock: &RawLock<Native>, name: &'static str) {
-    count(lock.wait(&ThisCpu), name);
+    let cpu = ThisCpu::default();
+    count(&cpu, lock.wait(&cpu), name);
 }
 
 /// Waits until nobody writes; returns as one who reads.
 #[cold]
 #[inline(never)]
 pub(super) fn wait_to_read<S: Slots<Native>>(lock: &RawShared<Native, S>, name: &'static str) {
-    count(lock.wait_to_read(&ThisCpu), name);
+    let cpu = ThisCpu::default();
+    count(&cpu, lock.wait_to_read(&cpu), name);
 }
 
 /// Returns as the one who writes.
 pub(super) fn write<S: Slots<Native>>(lock: &RawShared<Native, S>, name: &'static str) {
-    let turns = lock.write(&ThisCpu);
+    let cpu = ThisCpu::default();
+    let turns = lock.write(&cpu);
     if turns > 0 {
-        count(turns, name);
+        count(&cpu, turns, name);
     }
 }
 
 #[cold]
-fn count(turns: u32, name: &'static str) {
+fn count(cpu: &ThisCpu, turns: u32, name: &'static str) {
     let class = class_of(name);
     class.waits.fetch_add(1, Relaxed);
     class.turns.fetch_add(u64::from(turns), Relaxed);
+    class.naps.fetch_add(u64::from(cpu.0.get()), Relaxed);
 }
 
 /// The class's slot is one of those behind where its name's address leads.
@@ -131,7 +139,9 @@ fn class_of(name: &'static str) -> &'static Class {
     slots.find(is_own).unwrap_or(&OTHERS)
 }
 
-struct ThisCpu;
+/// This CPU, and how often it has napped in one wait.
+#[derive(Default)]
+struct ThisCpu(Cell<u32>);
 
 impl Machine<Native> for ThisCpu {
     // A short section is over long before.
@@ -153,6 +163,7 @@ impl Machine<Native> for ThisCpu {
         match Nap::after(turns).zip(NAP.get()) {
             Some((nap, take)) => {
                 take(nap.span);
+                self.0.set(self.0.get().saturating_add(1));
                 cpu::serve();
                 nap.turns
             }

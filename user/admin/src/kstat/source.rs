@@ -127,12 +127,12 @@ fn rings(text: &str, all: &mut Vec<Statistic>) {
     all.extend(text.lines().filter_map(parse));
 }
 
-/// How often locks were waited for: waits, turns of the waiting loops, and what is protected, a
+/// How often locks were waited for: waits, turns of the waiting loops, naps, and what is protected, a
 /// line each. A path has dots in a name, since colons part the names of a statistic.
 fn locks(text: &str, all: &mut Vec<Statistic>) {
     for line in text.lines() {
-        let mut words = line.splitn(3, ' ');
-        let counts = ["waits", "turns"].map(|name| (name, words.next()));
+        let mut words = line.splitn(4, ' ');
+        let counts = ["waits", "turns", "naps"].map(|name| (name, words.next()));
         let Some(class) = words.next() else {
             continue;
         };
