@@ -91,7 +91,9 @@ impl Inode {
             lopen(RDONLY)?;
         } else if let Err(error) = lopen(RDWR) {
             match error {
-                Error::AccessDenied | Error::ReadOnly | Error::TextBusy => lopen(RDONLY)?,
+                Error::AccessDenied | Error::NotPermitted | Error::ReadOnly | Error::TextBusy => {
+                    lopen(RDONLY)?
+                }
                 error => return Err(error),
             };
         }

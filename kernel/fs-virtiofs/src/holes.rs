@@ -34,8 +34,9 @@ impl Holes for Inode {
     }
 
     fn seek(&self, offset: u64, hole: bool) -> Result<u64> {
+        let handle = self.opened()?;
         let request = Request::Lseek {
-            handle: self.opened()?.number,
+            handle: handle.number,
             offset,
             whence: if hole { SEEK_HOLE } else { SEEK_DATA },
         };
