@@ -94,6 +94,26 @@ static void a_call_waits_for_the_low_water(void) {
     close(ends[0]), close(ends[1]);
 }
 
+static void *write_one(void *end) {
+    usleep(20000);
+    send(*(int *)end, "0", 1, 0);
+    return 0;
+}
+
+static void a_look_at_one_byte_waits_for_one(void) {
+    int ends[2];
+    pthread_t writer;
+    char text[1];
+    struct timeval limit = {.tv_sec = 20};
+    pair(ends);
+    CHECK(set(ends[1], SOL_SOCKET, SO_RCVLOWAT, 10) == 0);
+    CHECK(setsockopt(ends[1], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit) == 0);
+    CHECK(pthread_create(&writer, 0, write_one, &ends[0]) == 0);
+    CHECK(recv(ends[1], text, 1, MSG_PEEK) == 1);
+    pthread_join(writer, 0);
+    close(ends[0]), close(ends[1]);
+}
+
 static void bytes_are_thrown_away_from_the_low_water_on(void) {
     int ends[2];
     pthread_t writer;
@@ -151,6 +171,7 @@ static void a_buffer_below_the_low_water_is_readable(void) {
 int main(void) {
     TEST(a_stream_is_readable_from_its_low_water_on);
     TEST(a_call_waits_for_the_low_water);
+    TEST(a_look_at_one_byte_waits_for_one);
     TEST(bytes_are_thrown_away_from_the_low_water_on);
     TEST(a_low_water_has_room);
     TEST(a_buffer_below_the_low_water_is_readable);

@@ -175,7 +175,7 @@ impl TcpSocket {
             let step = match outcome {
                 Ok(_) if to.is_faulted() => to.resolve(),
                 Ok(_) => return Ok(to.done() - before),
-                Err(Error::WouldBlock) if seen == 0 => self.handle.wait(Events::IN, how),
+                Err(Error::WouldBlock) if seen == 0 => self.wait_for_bytes(least.max(1), how),
                 Err(Error::Invalid) if self.is_frozen() => return self.peek_frozen(to),
                 Err(error) => Err(error),
             };
