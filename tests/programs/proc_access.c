@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <linux/capability.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -312,6 +313,39 @@ static void calls_copy_from_and_to_another_process(void) {
     CHECK(as(0, read_by_call, 999999) == ESRCH);
 }
 
+enum { PAGE = 4096, NEAR = 1500 };
+static char *two_pages;
+static volatile int is_over;
+
+static void *forbid_and_permit(void *unused) {
+    while (!is_over) {
+        mprotect(two_pages + PAGE, PAGE, PROT_NONE);
+        mprotect(two_pages + PAGE, PAGE, PROT_READ | PROT_WRITE);
+    }
+    return unused;
+}
+
+static void what_is_refused_in_between_moves_no_byte(void) {
+    char bytes[2 * NEAR];
+    pthread_t other;
+    int moved = 0;
+    two_pages = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    struct iovec here = {bytes, sizeof bytes}, there = {two_pages + PAGE - NEAR, sizeof bytes};
+    CHECK(pthread_create(&other, NULL, forbid_and_permit, NULL) == 0);
+    for (int round = 0; round < 3000 && moved == 0; round++) {
+        for (int i = 0; i < 2 * NEAR; i++) bytes[i] = (char)(round + i);
+        ssize_t done = process_vm_writev(getpid(), &here, 1, &there, 1, 0);
+        if (done < NEAR) moved++;
+        char found = bytes[NEAR];
+        struct iovec byte = {&found, 1}, second = {two_pages + PAGE, 1};
+        while (done > NEAR && process_vm_readv(getpid(), &byte, 1, &second, 1, 0) != 1) continue;
+        moved += found != bytes[NEAR];
+    }
+    is_over = 1;
+    pthread_join(other, NULL);
+    CHECK(moved == 0);
+}
+
 static int take_descriptor(pid_t target) {
     int pid_fd = syscall(SYS_pidfd_open, target, 0);
     int taken = syscall(SYS_pidfd_getfd, pid_fd, 0, 0);
@@ -346,6 +380,7 @@ int main(int argc, char **argv) {
     TEST(memory_is_read_and_written_as_a_file);
     TEST(an_opening_does_not_reach_the_next_program);
     TEST(calls_copy_from_and_to_another_process);
+    TEST(what_is_refused_in_between_moves_no_byte);
     TEST(a_descriptor_is_taken_by_who_may_look);
     return check_status();
 }

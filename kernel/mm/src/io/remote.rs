@@ -29,6 +29,9 @@ impl AddressSpace {
         let mut piece = [0; PIECE_BYTES];
         let len = len.min(PIECE_BYTES);
         let count = from.take(&mut piece[..len])?;
-        self.poke(at, &piece[..count], reach)
+        let poked = self.poke(at, &piece[..count], reach);
+        // The next piece begins with what had no place here.
+        from.rewind(count - *poked.as_ref().unwrap_or(&0));
+        poked
     }
 }
