@@ -5,6 +5,7 @@
  *   file_races synced FILE ROUNDS    pages are stored to and synchronized by msync(2)
  *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
  *   file_races removed DIRECTORY ROUNDS  a new file loses its name before it is written to, and another one gets it
+ *   file_races room FILE PAGES       so many pages of a hole find room, of which the disk has little, by stores to a mapping
  *   file_races replaced DIRECTORY ROUNDS  a file is replaced that somebody still names, and a new one may have its number
  */
 #define _GNU_SOURCE
@@ -201,6 +202,34 @@ static void removed(const char *directory, int rounds)
     }
 }
 
+/* A page is stored to; false where there is no room for it. */
+static int put(unsigned char *at, unsigned char byte)
+{
+    if (sigsetjmp(beyond, 0) != 0)
+        return 0;
+    *(volatile unsigned char *)at = byte;
+    return 1;
+}
+
+static void room(const char *name, int pages)
+{
+    int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644), found = 0;
+    if (fd < 0 || ftruncate(fd, 100 * PAGE) != 0)
+        fail("beginning", fd);
+    unsigned char *map = mmap(NULL, 100 * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0), bytes[PAGE];
+    if (map == MAP_FAILED)
+        fail("mmap", 0);
+    while (found < 100 && put(map + found * PAGE, (unsigned char)(found + 1)))
+        found++;
+    if (found < pages || found == 100)
+        fail("room for another number of pages", found);
+    if (fsync(fd) != 0)
+        fail("fsync", found);
+    for (int page = 0; page < found; page++)
+        if (pread(fd, bytes, PAGE, (off_t)page * PAGE) != PAGE || bytes[0] != page + 1)
+            fail("a store is lost", page);
+}
+
 int main(int argc, char **argv)
 {
     struct sigaction action = {.sa_handler = on_bus, .sa_flags = SA_NODEFER};
@@ -214,6 +243,8 @@ int main(int argc, char **argv)
         large(argv[2], (size_t)rounds);
     else if (strcmp(argv[1], "removed") == 0)
         removed(argv[2], rounds);
+    else if (strcmp(argv[1], "room") == 0)
+        room(argv[2], rounds);
     else if (strcmp(argv[1], "replaced") == 0)
         replaced(argv[2], rounds);
     else

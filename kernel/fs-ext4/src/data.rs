@@ -329,6 +329,12 @@ impl Backing for Node {
         let _ = pagecache::write_back(self, 0..u64::MAX);
     }
 
+    fn reserve_page(&self, page: u64) -> Result<()> {
+        let bytes = page * PAGE..page * PAGE + PAGE;
+        self.shared
+            .with(|volume| volume.fallocate(self.number, bytes, Allocate::KeepSize, now()))
+    }
+
     fn grow(&self, end: u64) {
         self.size.fetch_max(end, Ordering::AcqRel);
     }

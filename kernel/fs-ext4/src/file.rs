@@ -135,7 +135,15 @@ impl MemoryObject for Node {
     }
 
     fn mark_dirty(&self, index: u64) -> core::result::Result<(), FaultError> {
-        pagecache::stored(self, index)
+        pagecache::mark_dirty(self, index)
+    }
+
+    fn mark_stored(&self, index: u64) {
+        pagecache::mark_stored(self, index);
+    }
+
+    fn make_room(&self, index: u64) {
+        pagecache::make_room(self, index);
     }
 
     fn sync(&self, bytes: Range<u64>, how: Synced) -> Result<()> {

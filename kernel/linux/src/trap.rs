@@ -121,7 +121,7 @@ fn page_fault(
         Ok(()) => return None,
         Err(FaultError::NotMapped) => (Signal::SEGV, code::SEGV_MAPERR),
         Err(FaultError::Forbidden) => (Signal::SEGV, code::SEGV_ACCERR),
-        Err(FaultError::Bus) => (Signal::BUS, code::BUS_ADRERR),
+        Err(FaultError::Bus | FaultError::NoRoom) => (Signal::BUS, code::BUS_ADRERR),
         // It is ending already.
         Err(FaultError::OutOfMemory) => (Signal::KILL, code::KERNEL),
     };

@@ -58,6 +58,11 @@ pub trait Backing: Send + Sync {
     /// Has pages brought down that room was promised to, of other files too.
     fn settle_promises(&self) {}
 
+    /// Finds room below for a page at once, within its bytes and behind the end; while these and the size are kept as they are.
+    fn reserve_page(&self, _page: u64) -> Result<()> {
+        Ok(())
+    }
+
     /// Bytes were written up to `end`: the file has so many at least. Never blocks, nor asks for
     /// pages.
     fn grow(&self, _end: u64) {}

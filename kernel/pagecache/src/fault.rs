@@ -3,12 +3,14 @@
 use core::ops::Range;
 
 use mm::{FaultError, Page};
-use pagecache::Mark;
+use pagecache::{Index, Mark, Slot};
 use sync::Error;
 
+use crate::PAGE;
 use crate::cache::{Backing, Cache};
 use crate::memory;
 use crate::read::bring_in;
+use crate::write::has_room;
 
 /// A page for a mapping; may block.
 pub fn page(of: &dyn Backing, index: u64) -> Result<Page, FaultError> {
@@ -34,22 +36,56 @@ pub fn ready_pages(cache: &Cache, pages: Range<u64>, give: &mut dyn FnMut(u64, &
 
 /// A program is about to store to a page, and will not say so again. Never blocks.
 ///
-/// Errors: `Bus` where below is no room for it.
-pub fn stored(of: &dyn Backing, index: u64) -> Result<(), FaultError> {
-    {
-        let mut pages = of.cache().pages.lock();
-        let has_room = pages.has(index, Mark::Settled) || pages.has(index, Mark::Promised);
-        if pages.get(index).is_some() && !has_room {
-            if !of.promise(1) {
-                return Err(FaultError::Bus);
-            }
-            pages.set(index, Mark::Promised);
-        }
-        pages.set(index, Mark::Stored);
-        if pages.set(index, Mark::Dirty) {
-            memory::count_dirty(1);
-        }
+/// Errors: `NoRoom` where below may be none for it.
+pub fn mark_dirty(of: &dyn Backing, index: u64) -> Result<(), FaultError> {
+    let mut pages = of.cache().pages.lock();
+    if !find_room(of, &mut pages, index) {
+        return Err(FaultError::NoRoom);
     }
+    mark(pages.slot(index));
+    drop(pages);
     of.changed();
     Ok(())
+}
+
+/// The kernel has stored for a program what was permitted before. If its room is gone meanwhile write-back says so.
+pub fn mark_stored(of: &dyn Backing, index: u64) {
+    let mut pages = of.cache().pages.lock();
+    find_room(of, &mut pages, index);
+    mark(pages.slot(index));
+    drop(pages);
+    of.changed();
+}
+
+/// Gets room for a page at once, where promises are refused before the disk is full. May block.
+pub fn make_room(of: &dyn Backing, index: u64) {
+    of.settle_promises();
+    let cache = of.cache();
+    let _ = cache.alone(|| {
+        if index * PAGE >= of.size()? {
+            return Ok(());
+        }
+        of.reserve_page(index)?;
+        cache.pages.lock().set(index, Mark::Settled);
+        Ok(())
+    });
+}
+
+/// Whether a page has its room, was promised it or is now, or is not there.
+fn find_room(of: &dyn Backing, pages: &mut Index<Page>, index: u64) -> bool {
+    let Some(mut slot) = pages.slot(index).filter(|slot| !has_room(slot)) else {
+        return true;
+    };
+    let is_promised = of.promise(1);
+    if is_promised {
+        slot.set(Mark::Promised);
+    }
+    is_promised
+}
+
+fn mark(slot: Option<Slot<'_, Page>>) {
+    if let Some(mut slot) = slot {
+        slot.set(Mark::Stored);
+        memory::count_dirty(i64::from(slot.set(Mark::Dirty)));
+    }
 }

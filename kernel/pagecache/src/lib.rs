@@ -23,7 +23,8 @@
 //!   to it faults and is heard of. Who writes a stored page back first takes the right to store
 //!   away.
 //! - **Promised is kept**: a dirty page has its room below, or was promised it; a promise ends when
-//!   the page is brought down, or lost.
+//!   the page is brought down, or lost. But for one that the kernel has stored to for a program after its room was lost:
+//!   write-back tries, and says so if there is none.
 //! - **Dirty is inside**: the size covers a page before it is marked dirty, since what is beyond
 //!   the size is not brought down.
 //! - **Held is kept**: a page that anybody but the index owns is not given up, so who holds one
@@ -51,7 +52,7 @@ mod write;
 mod write_back;
 
 pub use cache::{Backing, Cache, Keeps};
-pub use fault::{page, ready_page, ready_pages, stored};
+pub use fault::{make_room, mark_dirty, mark_stored, page, ready_page, ready_pages};
 pub use flusher::{Flush, SETTINGS, Settings, flush_all, register, run as run_flusher};
 pub use memory::{PageCounts, counts};
 pub use read::read_at;

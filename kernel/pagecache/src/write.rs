@@ -132,7 +132,7 @@ fn write_page(of: &dyn Backing, at: u64, from: &mut Source<'_>) -> Result<usize>
 fn promise(of: &dyn Backing, index: u64) -> Option<bool> {
     {
         let mut pages = of.cache().pages.lock();
-        if pages.slot(index).is_some_and(has_room) {
+        if pages.slot(index).is_some_and(|slot| has_room(&slot)) {
             return Some(false);
         }
     }
@@ -175,7 +175,7 @@ fn mark(
     let index = bytes.start / PAGE;
     let mut pages = of.cache().pages.lock();
     // Who brought it down meanwhile has used the promise that it had, or it was given up.
-    if !is_promised && !pages.slot(index).is_some_and(has_room) {
+    if !is_promised && !pages.slot(index).is_some_and(|slot| has_room(&slot)) {
         is_promised = of.promise(1);
         if !is_promised {
             return false;
@@ -203,7 +203,7 @@ fn mark(
 }
 
 /// Whether it needs no promise.
-fn has_room(slot: Slot<'_, Page>) -> bool {
+pub(crate) fn has_room(slot: &Slot<'_, Page>) -> bool {
     slot.has(Mark::Settled) || slot.has(Mark::Promised)
 }
 

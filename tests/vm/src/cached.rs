@@ -41,6 +41,10 @@ pub const TESTS: &[Test] = &[
         many_threads,
     ),
     (
+        "stores to a mapping find room as long as the disk has any",
+        |setup| crowded(setup, "1024", "", LITTLE_ROOM),
+    ),
+    (
         "a disk that was detached in use is whole when it is mounted or looked at next",
         |setup| crowded(setup, "4096", "", DETACHED),
     ),
@@ -126,6 +130,11 @@ down & for round in 1 2; do
   while kill -0 $! 2> /dev/null; do mount -t ext4 $disk /tmp/m; echo $round > /tmp/m/other; umount /tmp/m; done
   mount -t ext4 $disk /tmp/m; test $(stat -c %s /tmp/m/round) = 2097152; again
 done; touch /tmp/over; wait; umount /tmp/m";
+
+/// 40 blocks of which each page needs four, and the tree that finds them some.
+const LITTLE_ROOM: &str = "
+cat /dev/zero > /tmp/m/rest || true; truncate -s -40K /tmp/m/rest; sync
+/races room /tmp/m/holes 8; umount /tmp/m; e2fsck -fn $disk > /tmp/log 2>&1 || { cat /tmp/log; exit 1; }";
 
 /// While another program takes all memory, again and again.
 const SHORT: &str = "

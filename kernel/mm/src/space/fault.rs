@@ -51,6 +51,8 @@ pub enum FaultError {
     Forbidden,
     /// The page lies beyond the end of its file or cannot be read (SIGBUS).
     Bus,
+    /// What the page is kept on has no room for it (SIGBUS).
+    NoRoom,
     /// No memory is left.
     OutOfMemory,
 }
@@ -87,8 +89,26 @@ impl AddressSpace {
 
     /// The same for an access with this reach.
     pub(super) fn fault_as(&self, address: VirtAddr, access: Access, reach: Reach) -> Result<()> {
-        let table = self.table().map_err(|_| FaultError::NotMapped)?;
         let at = address.page_floor();
+        match self.resolve(at, access, reach) {
+            Err(FaultError::NoRoom) => self.resolve_with_room(at, access, reach),
+            resolved => resolved,
+        }
+    }
+
+    /// Once more, after its object has looked for room.
+    #[cold]
+    #[inline(never)]
+    fn resolve_with_room(&self, at: VirtAddr, access: Access, reach: Reach) -> Result<()> {
+        if let Some((object, index)) = self.shared_page(at) {
+            object.memory.make_room(index);
+        }
+        self.resolve(at, access, reach)
+    }
+
+    #[inline(always)]
+    fn resolve(&self, at: VirtAddr, access: Access, reach: Reach) -> Result<()> {
+        let table = self.table().map_err(|_| FaultError::NotMapped)?;
         let tried = self.attempt(table, at, access, reach, &mut Fetched::default())?;
         let is_slow = match tried {
             Step::Done => false,

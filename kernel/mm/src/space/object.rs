@@ -59,10 +59,19 @@ pub trait MemoryObject: Send + Sync {
     /// A program is about to store to a shared page; called before the first store
     /// after each [`protect_pages`](super::protect_pages) and [`MemoryObject::sync`]. Must not block.
     ///
-    /// `Bus` where it may not, as there is no room for it.
+    /// `NoRoom` where it may not.
     fn mark_dirty(&self, _index: u64) -> Result<(), FaultError> {
         Ok(())
     }
+
+    /// The kernel has stored for a program what [`MemoryObject::mark_dirty`] permitted: the page is dirty
+    /// again, even if its room is gone meanwhile. Must not block.
+    fn mark_stored(&self, index: u64) {
+        let _ = self.mark_dirty(index);
+    }
+
+    /// Gets room for a page that `mark_dirty` had none for, if there is any; may block.
+    fn make_room(&self, _index: u64) {}
 
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
     fn sync(&self, _bytes: Range<u64>, _how: Synced) -> sync::Result<()> {

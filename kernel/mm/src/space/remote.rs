@@ -5,7 +5,7 @@ use core::ops::Range;
 use base::{PAGE_BYTES, VirtAddr};
 use sync::{Error, Result};
 
-use super::{Access, AddressSpace, Page, Reach};
+use super::{Access, AddressSpace, Object, Page, Reach};
 
 impl AddressSpace {
     /// The page at `at`, if one is mapped there.
@@ -31,16 +31,18 @@ impl AddressSpace {
 
     /// What was stored to a page of an object is marked again: who brought the page to where it is kept may have taken the
     /// mark before the bytes came. The caller holds the page until then.
-    fn mark_stored(&self, page: VirtAddr, reach: Reach) {
-        let is_shared = {
-            let state = self.lock();
-            let area = state.areas.find(page);
-            area.is_some_and(|area| area.traits.shared && area.backing.is_some())
-        };
-        if is_shared {
-            // It may have been unmapped, or lost by its file, meanwhile.
-            let _ = self.fault_as(page, Access::Write, reach);
+    fn mark_stored(&self, page: VirtAddr) {
+        if let Some((object, index)) = self.shared_page(page) {
+            object.memory.mark_stored(index);
         }
+    }
+
+    /// Which page of which object is mapped shared at `page`.
+    pub(super) fn shared_page(&self, page: VirtAddr) -> Option<(Object, u64)> {
+        let state = self.lock();
+        let area = state.areas.find(page).filter(|area| area.traits.shared)?;
+        let index = area.offset_of(page)? / PAGE_BYTES as u64;
+        Some((area.backing.as_ref()?.object.clone(), index))
     }
 
     /// Shows `act` each page of a range: how many bytes came before it, the page, and which
@@ -66,7 +68,7 @@ impl AddressSpace {
             let part = offset..PAGE_BYTES.min(offset + len - done);
             act(done, &page, part.clone());
             if access == Access::Write {
-                self.mark_stored(now.page_floor(), reach);
+                self.mark_stored(now.page_floor());
             }
             done += part.len();
         }
