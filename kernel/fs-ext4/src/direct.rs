@@ -179,52 +179,57 @@ impl Node {
             let is_whole = len != 0 && at.is_multiple_of(each) && len.is_multiple_of(each);
             let written = match is_whole {
                 true => self.write_step(at..at + len, &parts),
-                false => Ok(false),
+                false => Ok(0),
             };
-            if !matches!(written, Ok(true)) {
-                from.rewind(from.done() - mark);
-            }
+            from.rewind(from.done() - mark - *written.as_ref().unwrap_or(&0));
             match written {
-                Ok(true) => {}
-                Ok(false) if done == 0 => return Ok(None),
-                Ok(false) => return Ok(Some(done)),
+                Ok(0) if done == 0 => return Ok(None),
+                Ok(0) => return Ok(Some(done)),
+                Ok(_) => {}
                 Err(error) => return partial(done, error).map(Some),
             }
         }
         Ok(Some(from.done() - before))
     }
 
-    /// Writes whole blocks; false where there may be no room.
-    fn write_step(&self, bytes: Range<u64>, parts: &[Segment]) -> Result<bool> {
+    /// Writes whole blocks; how many bytes, none where there may be no room.
+    fn write_step(&self, bytes: Range<u64>, parts: &[Segment]) -> Result<usize> {
         let pages = (bytes.end - bytes.start).div_ceil(PAGE);
         if !pagecache::Backing::promise(self, pages) {
-            return Ok(false);
+            return Ok(0);
         }
-        pagecache::write_back(self, bytes.clone())?;
-        let written = self.cache.alone(|| {
-            self.write_parts(parts, bytes.clone())?;
-            pagecache::Backing::grow(self, bytes.end);
-            self.show(parts, bytes.start)
+        let written = pagecache::write_back(self, bytes.clone()).and_then(|()| {
+            self.cache.alone(|| {
+                let mut end = bytes.start;
+                let written = self.write_parts(parts, bytes.clone(), &mut end);
+                let done = (end - bytes.start) as usize;
+                // What is on the disk shows, whatever became of the rest.
+                if done != 0 {
+                    pagecache::Backing::grow(self, end);
+                    self.show(parts, bytes.start..end);
+                }
+                written.map_or_else(|error| partial(done, error), |()| Ok(done))
+            })
         });
         pagecache::Backing::release(self, pages);
-        written.map(|()| true)
+        written
     }
 
-    fn write_parts(&self, parts: &[Segment], bytes: Range<u64>) -> Result<()> {
+    /// Writes one piece of the disk after the other; `at` says how far.
+    fn write_parts(&self, parts: &[Segment], bytes: Range<u64>, at: &mut u64) -> Result<()> {
         let each = self.shared.block_bytes;
         let block_at = |at: u64| u32::try_from(at / each).map_err(|_| Error::FileTooLarge);
         let number = self.number;
-        let mut at = bytes.start;
-        while at < bytes.end {
-            let blocks = block_at(at)?..block_at(bytes.end)?;
+        while *at < bytes.end {
+            let blocks = block_at(*at)?..block_at(bytes.end)?;
             let run = self
                 .shared
                 .beside(|volume| volume.place(number, blocks.clone()))?;
             let (Mapping::Written(block) | Mapping::Unwritten(block)) = run.place else {
                 return Err(Error::Io);
             };
-            let until = at + u64::from(run.len) * each;
-            let some = slice(parts, at - bytes.start..until - bytes.start)?;
+            let until = *at + u64::from(run.len) * each;
+            let some = slice(parts, *at - bytes.start..until - bytes.start)?;
             let store = &self.shared.store;
             store.write_pages(block * each, &some, Durability::Volatile)?;
             self.shared.beside(|volume| {
@@ -237,43 +242,44 @@ impl Node {
                 *self.modified.lock() = None;
                 Ok(())
             })?;
-            at = until;
+            *at = until;
         }
         Ok(())
     }
 
-    /// Pages that are kept get what the disk has now.
-    fn show(&self, parts: &[Segment], start: u64) -> Result<()> {
-        let end = start + bytes_of(parts);
-        let mut kept = Vec::new();
-        pagecache::ready_pages(
-            &self.cache,
-            start / PAGE..end.div_ceil(PAGE),
-            &mut |at, page| {
-                kept.push((at * PAGE, page.clone()));
-            },
-        );
-        for (first, page) in kept {
-            let (from, until) = (first.max(start), end.min(first + PAGE));
-            let mut within = (from - first) as usize;
-            for part in slice(parts, from - start..until - start)? {
-                copy(&part, &page, within);
-                within += part.bytes.len();
-            }
+    /// Pages that are kept get what the disk has now of these bytes, with which the parts begin.
+    fn show(&self, parts: &[Segment], bytes: Range<u64>) {
+        let mut at = bytes.start;
+        for part in parts {
+            let end = bytes.end.min(at + part.bytes.len() as u64);
+            self.show_part(part, at..end);
+            at = end;
         }
-        Ok(())
+    }
+
+    fn show_part(&self, part: &Segment, bytes: Range<u64>) {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let end = bytes.end.min((at / PAGE + 1) * PAGE);
+            if let Some(page) = pagecache::ready_page(&self.cache, at / PAGE) {
+                let first = part.bytes.start + (at - bytes.start) as usize;
+                let len = (end - at) as usize;
+                copy(&part.page, first..first + len, &page, (at % PAGE) as usize);
+            }
+            at = end;
+        }
     }
 }
 
-/// Copies a part of a page to another page.
-fn copy(part: &Segment, page: &Page, within: usize) {
+/// Copies bytes of a page to `at` in another page.
+fn copy(from: &Page, bytes: Range<usize>, to: &Page, at: usize) {
     let mut piece = [0; 256];
     let mut done = 0;
-    while done < part.bytes.len() {
-        let len = (part.bytes.len() - done).min(piece.len());
-        let bytes = piece.get_mut(..len).unwrap_or(&mut []);
-        part.page.read(part.bytes.start + done, bytes);
-        page.write(within + done, bytes);
+    while done < bytes.len() {
+        let len = (bytes.len() - done).min(piece.len());
+        let some = piece.get_mut(..len).unwrap_or(&mut []);
+        from.read(bytes.start + done, some);
+        to.write(at + done, some);
         done += len;
     }
 }
