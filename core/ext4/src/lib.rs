@@ -64,6 +64,7 @@ mod resize;
 mod seal;
 mod store;
 mod summary;
+mod sums;
 mod volume;
 mod xattr;
 

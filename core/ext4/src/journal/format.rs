@@ -1,7 +1,8 @@
 //! Blocks of the log. All numbers in it are big-endian.
 
-use crate::bytes::{be16, be32, be64, put, put_be32, put_be64, span, zero};
+use crate::bytes::{be16, be32, be64, put, put_be32, put_be64, span};
 use crate::error::{Corrupt, MountError};
+use crate::sums::after_zeroes;
 use checksum::Crc32c;
 
 pub(crate) const MAGIC: u32 = 0xc03b_3998;
@@ -17,6 +18,8 @@ pub(crate) const TAIL_BYTES: usize = 4;
 /// Bytes of a revoke block's header.
 pub(crate) const REVOKE_HEADER_BYTES: usize = 16;
 const UUID_BYTES: usize = 16;
+/// Bytes of a commit block that are not zero.
+const COMMIT_BYTES: usize = 0x38;
 
 /// The copy's first word was the magic, and stands as zero.
 pub(crate) const TAG_ESCAPED: u32 = 1;
@@ -241,10 +244,15 @@ impl Format {
         })
     }
 
+    /// Where tag `index` of a descriptor begins.
+    pub(crate) fn tag_at(&self, index: usize) -> usize {
+        let uuid = if index == 0 { 0 } else { UUID_BYTES };
+        HEADER_BYTES + uuid + index * self.tag_bytes()
+    }
+
     /// Writes tag `index` of a descriptor.
     pub(crate) fn put_tag(&self, block: &mut [u8], index: usize, tag: &Tag) {
-        let uuid = if index == 0 { 0 } else { UUID_BYTES };
-        let at = HEADER_BYTES + uuid + index * self.tag_bytes();
+        let at = self.tag_at(index);
         put_be32(block, at, tag.block as u32);
         if self.sums == Sums::V3 {
             put_be32(block, at + 4, tag.flags);
@@ -279,11 +287,12 @@ impl Format {
         self.sums == Sums::None || be32(block, at) == self.tail_checksum(block)
     }
 
-    /// Stores it.
-    pub(crate) fn seal_tail(&self, block: &mut [u8]) {
+    /// Stores it in a block that is zeroes from byte `end` on.
+    pub(crate) fn seal_tail(&self, block: &mut [u8], end: usize) {
         if self.sums != Sums::None {
-            let at = block.len() - TAIL_BYTES;
-            put_be32(block, at, self.tail_checksum(block));
+            let front = self.seed.with(span(block, 0, end)).register();
+            let sum = after_zeroes(front, block.len() - end);
+            put_be32(block, block.len() - TAIL_BYTES, sum);
         }
     }
 
@@ -297,13 +306,14 @@ impl Format {
         self.sums == Sums::None || be32(block, 0x10) == self.commit_checksum(block)
     }
 
-    /// Makes a commit block.
+    /// Makes a commit block of zeroes.
     pub(crate) fn set_commit(&self, block: &mut [u8], sequence: u32, seconds: u64) {
-        zero(block, 0, block.len());
         set_header(block, COMMIT, sequence);
         put_be64(block, 0x30, seconds);
         if self.sums != Sums::None {
-            put_be32(block, 0x10, self.commit_checksum(block));
+            let front = self.seed.with(span(block, 0, COMMIT_BYTES)).register();
+            let sum = after_zeroes(front, block.len() - COMMIT_BYTES);
+            put_be32(block, 0x10, sum);
         }
     }
 
@@ -323,16 +333,12 @@ impl Format {
         })
     }
 
-    /// Makes a revoke block.
+    /// Makes a revoke block of zeroes.
     pub(crate) fn set_revoked(&self, block: &mut [u8], sequence: u32, numbers: &[u64]) {
-        zero(block, 0, block.len());
         set_header(block, REVOKE, sequence);
         let bytes = self.number_bytes();
-        put_be32(
-            block,
-            0xc,
-            (REVOKE_HEADER_BYTES + numbers.len() * bytes) as u32,
-        );
+        let end = REVOKE_HEADER_BYTES + numbers.len() * bytes;
+        put_be32(block, 0xc, end as u32);
         for (index, number) in numbers.iter().enumerate() {
             let at = REVOKE_HEADER_BYTES + index * bytes;
             match bytes {
@@ -340,6 +346,6 @@ impl Format {
                 _ => put_be32(block, at, *number as u32),
             }
         }
-        self.seal_tail(block);
+        self.seal_tail(block, end);
     }
 }

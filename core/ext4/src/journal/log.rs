@@ -244,6 +244,6 @@ fn descriptor(
             },
         );
     }
-    format.seal_tail(&mut block);
+    format.seal_tail(&mut block, format.tag_at(part.len()));
     block
 }
