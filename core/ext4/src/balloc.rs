@@ -5,10 +5,11 @@
 //! is committed (`freed`), nor what is promised to others (`promise`): after a crash it belongs to its old owner, with its old bytes.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use crate::bytes::{byte, put};
 use crate::error::{Corrupt, Error, Result};
-use crate::layout::group::{BLOCK_UNINIT, Group, bitmap_checksum};
+use crate::layout::group::{self, BLOCK_UNINIT, Group, bitmap_checksum};
 use crate::seal::Seal;
 use crate::store::Block;
 use crate::volume::Volume;
@@ -132,10 +133,11 @@ impl Volume {
     /// Stores a changed descriptor.
     pub(crate) fn set_group(&mut self, number: u32, group: &Group) -> Result<()> {
         let (block, seal, at) = self.descriptor_place(number);
-        let bytes = self.store.modify(block, seal, &self.geometry)?;
-        if let Some(raw) = bytes.get_mut(at..at + self.geometry.descriptor_bytes) {
-            group.store(raw, &self.geometry);
-        }
+        let each = self.geometry.descriptor_bytes;
+        let (store, geometry) = (&mut self.store, &self.geometry);
+        let raw = store.modify_part(block, seal, geometry, at..at + each)?;
+        group.store(raw, geometry);
+        store.touch(block, at / each);
         Ok(())
     }
 
@@ -263,12 +265,24 @@ impl Volume {
             .ok_or(Corrupt::Bitmap(number))?;
         group.flags &= !BLOCK_UNINIT;
         let seal = Seal::BlockBitmap { group: number };
-        let bits = self
-            .store
-            .modify(group.block_bitmap, seal, &self.geometry)?;
-        set_bits(bits, first, len, true);
+        self.set_in_bitmap(group.block_bitmap, seal, first..first + len, true)?;
         self.totals.free_blocks = self.totals.free_blocks.saturating_sub(u64::from(len));
         self.set_group(number, &group)
+    }
+
+    /// Sets bits of a group's bitmap, which lies in this block.
+    pub(crate) fn set_in_bitmap(
+        &mut self,
+        block: u64,
+        seal: Seal,
+        bits: Range<u32>,
+        value: bool,
+    ) -> Result<()> {
+        let bytes = bits.start as usize / 8..bits.end.div_ceil(8) as usize;
+        let part = (self.store).modify_part(block, seal, &self.geometry, bytes)?;
+        let skipped = bits.start / 8 * 8;
+        set_bits(part, bits.start - skipped, bits.end - bits.start, value);
+        Ok(())
     }
 
     /// Clears the mark of a group's bitmap that it was never written.
@@ -314,10 +328,7 @@ impl Volume {
         }
         drop(bitmap);
         let seal = Seal::BlockBitmap { group: number };
-        let bits = self
-            .store
-            .modify(group.block_bitmap, seal, &self.geometry)?;
-        set_bits(bits, bit, len, false);
+        self.set_in_bitmap(group.block_bitmap, seal, bit..bit + len, false)?;
         group.free_blocks += len;
         self.totals.free_blocks += u64::from(len);
         self.freed.add(number, bit, len);
@@ -339,11 +350,7 @@ impl Volume {
                 Seal::InodeBitmap { group } => (group, self.geometry.inodes_per_group),
                 _ => continue,
             };
-            let bitmap = self.store.load(block, seal, &self.geometry)?;
-            let sum = bitmap_checksum(
-                bitmap.get(..covered as usize / 8).unwrap_or(&[]),
-                &self.geometry,
-            );
+            let sum = self.bitmap_sum(block, seal, covered as usize / 8)?;
             let mut group = self.group(number)?;
             match seal {
                 Seal::BlockBitmap { .. } => group.block_bitmap_checksum = sum,
@@ -352,6 +359,19 @@ impl Volume {
             self.set_group(number, &group)?;
         }
         Ok(())
+    }
+
+    /// The checksum of the first bytes of a changed bitmap, or of all.
+    fn bitmap_sum(&mut self, block: u64, seal: Seal, covered: usize) -> Result<u32> {
+        let geometry = &self.geometry;
+        if geometry.features.has_checksums() && covered == geometry.block_bytes {
+            let sum = self.store.sum_of(block)?;
+            let sum = sum.begun_with(geometry.checksum_seed, covered);
+            return Ok(group::bitmap_field(sum, geometry));
+        }
+        let bitmap = self.store.load(block, seal, geometry)?;
+        let covered = bitmap.get(..covered).unwrap_or(&[]);
+        Ok(bitmap_checksum(covered, geometry))
     }
 }
 

@@ -82,10 +82,8 @@ impl Volume {
     ) -> Result<R> {
         let (block, seal, index) = self.inode_place(number)?;
         let (each, block_bytes) = (self.geometry.inode_bytes, self.geometry.block_bytes);
-        let bytes = self.store.modify(block, seal, &self.geometry)?;
-        let raw = bytes
-            .get_mut(index * each..(index + 1) * each)
-            .unwrap_or(&mut []);
+        let range = index * each..(index + 1) * each;
+        let raw = (self.store).modify_part(block, seal, &self.geometry, range)?;
         let result = edit(raw, block_bytes);
         self.store.touch(block, index);
         self.changed.insert(number);
@@ -179,10 +177,7 @@ impl Volume {
         self.ensure_block_bitmap(number)?;
         let mut group = self.group(number)?;
         let seal = Seal::InodeBitmap { group: number };
-        let bits = self
-            .store
-            .modify(group.inode_bitmap, seal, &self.geometry)?;
-        set_bits(bits, bit, 1, true);
+        self.set_in_bitmap(group.inode_bitmap, seal, bit..bit + 1, true)?;
         let unused = if group.has(INODE_UNINIT) {
             self.geometry.inodes_per_group
         } else {
@@ -216,10 +211,7 @@ impl Volume {
         }
         drop(bitmap);
         let seal = Seal::InodeBitmap { group: number };
-        let bits = self
-            .store
-            .modify(group.inode_bitmap, seal, &self.geometry)?;
-        set_bits(bits, bit, 1, false);
+        self.set_in_bitmap(group.inode_bitmap, seal, bit..bit + 1, false)?;
         group.free_inodes += 1;
         group.directories = group
             .directories

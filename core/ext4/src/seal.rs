@@ -86,9 +86,10 @@ impl Seal {
         matches!(self, Self::IndexRoot { .. })
     }
 
-    /// Stores the checksums of a block; of inodes those that `touched` names.
+    /// Stores the checksums of a block; of inodes and descriptors those that `touched` names.
     pub(crate) fn apply(&self, number: u64, bytes: &mut [u8], touched: u64, context: &Context<'_>) {
         let geometry = context.geometry;
+        let is_touched = |place: usize| touched >> (place & 63) & 1 != 0;
         match *self {
             Self::Superblock => {
                 let at = geometry.superblock_place().1;
@@ -98,17 +99,15 @@ impl Seal {
             }
             Self::Descriptors { first_group } => {
                 let each = bytes.chunks_exact_mut(geometry.descriptor_bytes);
-                for (group, raw) in (first_group..geometry.groups).zip(each) {
+                let each = (first_group..geometry.groups).zip(each).enumerate();
+                for (_, (group, raw)) in each.filter(|(place, _)| is_touched(*place)) {
                     group::seal(group, raw, geometry);
                 }
             }
             _ if !geometry.features.has_checksums() => {}
             Self::Inodes { first } => {
                 let each = bytes.chunks_exact_mut(geometry.inode_bytes);
-                for (place, raw) in each
-                    .enumerate()
-                    .filter(|(place, _)| touched >> place & 1 != 0)
-                {
+                for (place, raw) in each.enumerate().filter(|(place, _)| is_touched(*place)) {
                     inode::seal(first + place as u32, raw, geometry.checksum_seed);
                 }
             }

@@ -23,11 +23,15 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Range;
+
+use checksum::Crc32c;
 
 use crate::device::{Device, Durability};
 use crate::error::{Corrupt, Error, Result};
 use crate::layout::superblock::Geometry;
 use crate::seal::{Context, Seal};
+use crate::sums::BlockSum;
 
 /// A block's bytes, shared until somebody changes them.
 pub(crate) type Block = Arc<Vec<u8>>;
@@ -41,13 +45,41 @@ const JOINED_MAX: usize = 64;
 struct Buffer {
     data: Block,
     seal: Seal,
-    /// Inodes, by their place in the block, that changed since the last commit.
+    /// Of the data, if they were summed and nobody has changed them but by parts since.
+    sum: Option<BlockSum>,
+    /// Inodes or descriptors, by their place in the block, that changed since the last commit.
     touched: u64,
     /// Inodes whose checksum was found right.
     verified: u64,
     is_running: bool,
     awaits_checkpoint: bool,
     used: u64,
+}
+
+/// A block as a commit writes it.
+#[derive(Clone, Debug)]
+pub(crate) struct Sealed {
+    pub(crate) number: u64,
+    pub(crate) data: Block,
+    /// Of the data, where the image has sums.
+    pub(crate) sum: Option<BlockSum>,
+}
+
+impl Buffer {
+    /// The sum of the data, to which all changes have been made.
+    fn summed(&mut self, sums: Crc32c) -> BlockSum {
+        let mut sum = match self.sum {
+            Some(sum) => sum,
+            None => BlockSum::of(sums, &self.data),
+        };
+        sum.close(sums, &self.data);
+        debug_assert_eq!(
+            sum,
+            BlockSum::of(sums, &self.data),
+            "only open parts were changed"
+        );
+        *self.sum.insert(sum)
+    }
 }
 
 /// The running transaction.
@@ -71,6 +103,7 @@ pub(crate) struct Store {
     pub(crate) device: Box<dyn Device>,
     block_bytes: usize,
     blocks: u64,
+    sums: Crc32c,
     buffers: BTreeMap<u64, Buffer>,
     clean: usize,
     clock: u64,
@@ -86,6 +119,7 @@ impl Store {
             device,
             block_bytes: geometry.block_bytes,
             blocks: geometry.blocks,
+            sums: geometry.sums_begin,
             buffers: BTreeMap::new(),
             clean: 0,
             clock: 0,
@@ -165,6 +199,7 @@ impl Store {
         let buffer = Buffer {
             data: data.clone(),
             seal,
+            sum: None,
             touched: 0,
             verified: 0,
             is_running: false,
@@ -291,11 +326,41 @@ impl Store {
         seal: Seal,
         geometry: &Geometry,
     ) -> Result<&mut Vec<u8>> {
+        let buffer = self.changing(number, seal, geometry)?;
+        buffer.sum = None;
+        Ok(Arc::make_mut(&mut buffer.data))
+    }
+
+    /// The same of these bytes of it: all others keep their part in its sum.
+    pub(crate) fn modify_part(
+        &mut self,
+        number: u64,
+        seal: Seal,
+        geometry: &Geometry,
+        range: Range<usize>,
+    ) -> Result<&mut [u8]> {
+        let sums = self.sums;
+        let buffer = self.changing(number, seal, geometry)?;
+        if let Some(sum) = &mut buffer.sum {
+            sum.open(sums, &buffer.data, &range);
+        }
+        let bytes: &mut Vec<u8> = Arc::make_mut(&mut buffer.data);
+        Ok(bytes.get_mut(range).unwrap_or(&mut []))
+    }
+
+    fn changing(&mut self, number: u64, seal: Seal, geometry: &Geometry) -> Result<&mut Buffer> {
         self.load(number, seal, geometry)?;
         self.save(number)?;
         let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
         buffer.is_running = true;
-        Ok(Arc::make_mut(&mut buffer.data))
+        Ok(buffer)
+    }
+
+    /// The sum of a block of the running transaction.
+    pub(crate) fn sum_of(&mut self, number: u64) -> Result<BlockSum> {
+        let sums = self.sums;
+        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
+        Ok(buffer.summed(sums))
     }
 
     /// A block of zeroes in place of whatever was in block `number`, which is newly allocated.
@@ -321,7 +386,7 @@ impl Store {
         }
     }
 
-    /// Remembers that the inode at `place` of a block has changed.
+    /// Remembers that the inode or descriptor at `place` of a block has changed.
     pub(crate) fn touch(&mut self, number: u64, place: usize) {
         if let Some(buffer) = self.buffers.get_mut(&number) {
             buffer.touched |= 1 << (place & 63);
@@ -363,7 +428,7 @@ impl Store {
     }
 
     /// What a commit writes: the blocks, with checksums, and the revoked ones.
-    pub(crate) fn sealed(&mut self, context: &Context<'_>) -> (Vec<(u64, Block)>, Vec<u64>) {
+    pub(crate) fn sealed(&mut self, context: &Context<'_>) -> (Vec<Sealed>, Vec<u64>) {
         let gone: BTreeSet<u64> = self.running.revoked.iter().copied().collect();
         let mut blocks = Vec::new();
         for number in self
@@ -378,7 +443,13 @@ impl Store {
             let bytes = Arc::make_mut(&mut buffer.data);
             buffer.seal.apply(*number, bytes, buffer.touched, context);
             buffer.touched = 0;
-            blocks.push((*number, buffer.data.clone()));
+            let has_sums = context.geometry.features.has_checksums();
+            let sum = has_sums.then(|| buffer.summed(self.sums));
+            blocks.push(Sealed {
+                number: *number,
+                data: buffer.data.clone(),
+                sum,
+            });
         }
         (blocks, gone.into_iter().collect())
     }

@@ -25,7 +25,7 @@ use crate::layout::superblock::{Geometry, Totals};
 use crate::promise::Promises;
 use crate::recent::Recent;
 use crate::seal::{Context, Seal};
-use crate::store::{Block, Store};
+use crate::store::{Sealed, Store};
 
 /// The number of the directory at the top.
 pub const ROOT_INODE: u32 = 2;
@@ -38,7 +38,7 @@ const COMMIT_CREDITS: usize = 64;
 pub(crate) type Credits = usize;
 
 /// What a commit writes, and the blocks that were freed.
-type Sealed = (Vec<(u64, Block)>, Vec<u64>);
+type Transaction = (Vec<Sealed>, Vec<u64>);
 
 /// How full a volume is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -257,16 +257,13 @@ impl Volume {
     }
 
     /// The blocks of the running transaction with their sums, and those that the log must not bring back.
-    pub(crate) fn seal_running(&mut self) -> Result<Sealed> {
+    pub(crate) fn seal_running(&mut self) -> Result<Transaction> {
         self.store.begin_final();
         let sealed = self.seal_bitmaps().and_then(|()| {
             if planted::is("a transaction lacks the superblock") {
                 return Ok(());
             }
-            let (block, _) = self.geometry.superblock_place();
-            self.store
-                .modify(block, Seal::Superblock, &self.geometry)
-                .map(drop)
+            self.change_superblock()
         });
         self.store.finish();
         sealed?;
@@ -280,6 +277,16 @@ impl Volume {
             self.store.write_home()?;
         }
         Ok((blocks, revoked))
+    }
+
+    /// The superblock is part of the running transaction: [`Seal::apply`] stores the totals in it.
+    fn change_superblock(&mut self) -> Result<()> {
+        let (block, at) = self.geometry.superblock_place();
+        for part in Totals::CHANGES {
+            let range = at + part.start..at + part.end;
+            (self.store).modify_part(block, Seal::Superblock, &self.geometry, range)?;
+        }
+        Ok(())
     }
 
     fn write_without_log(&mut self) -> Result<()> {
@@ -314,11 +321,7 @@ impl Volume {
         }
         self.checkpoint()?;
         self.totals.is_clean = true;
-        self.transact(1, |volume| {
-            let (block, _) = volume.geometry.superblock_place();
-            let seal = Seal::Superblock;
-            volume.store.modify(block, seal, &volume.geometry).map(drop)
-        })?;
+        self.transact(1, |volume| volume.change_superblock())?;
         // By the log, as everything: a superblock of which a half is written is repaired.
         self.checkpoint()?;
         match &mut self.log {

@@ -2,7 +2,7 @@
 
 use crate::bytes::{be16, be32, be64, put, put_be32, put_be64, span};
 use crate::error::{Corrupt, MountError};
-use crate::sums::after_zeroes;
+use crate::sums::{BlockSum, after_zeroes};
 use checksum::Crc32c;
 
 pub(crate) const MAGIC: u32 = 0xc03b_3998;
@@ -268,16 +268,20 @@ impl Format {
 
     /// The checksum of a copy.
     pub(crate) fn copy_checksum(&self, sequence: u32, copy: &[u8]) -> u32 {
-        let sum = || {
-            self.seed
-                .with(&sequence.to_be_bytes())
-                .with(copy)
-                .register()
-        };
+        self.copy_field(sequence, |begin| begin.with(copy).register())
+    }
+
+    /// The same of a copy of `len` bytes that was summed before.
+    pub(crate) fn copy_checksum_of(&self, sequence: u32, sum: BlockSum, len: usize) -> u32 {
+        self.copy_field(sequence, |begin| sum.begun_with(begin, len))
+    }
+
+    fn copy_field(&self, sequence: u32, sum: impl FnOnce(Crc32c) -> u32) -> u32 {
+        let begin = || self.seed.with(&sequence.to_be_bytes());
         match self.sums {
             Sums::None => 0,
-            Sums::V2 => sum() & 0xffff,
-            Sums::V3 => sum(),
+            Sums::V2 => sum(begin()) & 0xffff,
+            Sums::V3 => sum(begin()),
         }
     }
 

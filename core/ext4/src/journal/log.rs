@@ -10,7 +10,7 @@ use crate::bytes::{be32, put_be32};
 use crate::device::Durability;
 use crate::error::{Corrupt, MountError, Result};
 use crate::layout::extent::Extent;
-use crate::store::{Block, Store};
+use crate::store::{Block, Sealed, Store};
 
 /// Blocks that are written to the log at once.
 const BATCH_BLOCKS: usize = 64;
@@ -143,7 +143,7 @@ impl Log {
     pub(crate) fn lay_out(
         &mut self,
         store: &mut Store,
-        blocks: &[(u64, Block)],
+        blocks: &[Sealed],
         revoked: &[u64],
         seconds: u64,
     ) -> Result<Laid> {
@@ -162,8 +162,8 @@ impl Log {
         for part in blocks.chunks(format.tags_per_block(self.block_bytes)) {
             let descriptor = descriptor(&format, sequence, part, store.zeroed()?);
             self.append(store, &mut pieces, Arc::new(descriptor))?;
-            for (_, block) in part {
-                self.append(store, &mut pieces, copy_of(block))?;
+            for block in part {
+                self.append(store, &mut pieces, copy_of(&block.data))?;
             }
         }
         let mut block = store.zeroed()?;
@@ -214,16 +214,14 @@ fn copy_of(block: &Block) -> Block {
     copy
 }
 
-fn descriptor(
-    format: &Format,
-    sequence: u32,
-    part: &[(u64, Block)],
-    mut block: Vec<u8>,
-) -> Vec<u8> {
+fn descriptor(format: &Format, sequence: u32, part: &[Sealed], mut block: Vec<u8>) -> Vec<u8> {
     format::set_header(&mut block, DESCRIPTOR, sequence);
-    for (index, (number, data)) in part.iter().enumerate() {
+    for (index, Sealed { number, data, sum }) in part.iter().enumerate() {
         let is_escaped = be32(data, 0) == MAGIC;
-        let checksum = format.copy_checksum(sequence, &copy_of(data));
+        let checksum = match sum.filter(|_| !is_escaped) {
+            Some(sum) => format.copy_checksum_of(sequence, sum, data.len()),
+            None => format.copy_checksum(sequence, &copy_of(data)),
+        };
         let flags = [
             (is_escaped, TAG_ESCAPED),
             (index != 0, TAG_SAME_UUID),

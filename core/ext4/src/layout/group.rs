@@ -121,6 +121,10 @@ pub(crate) fn bitmap_checksum(bits: &[u8], geometry: &Geometry) -> u32 {
     if !geometry.features.has_checksums() {
         return 0;
     }
-    let sum = geometry.checksum_seed.with(bits).register();
+    bitmap_field(geometry.checksum_seed.with(bits).register(), geometry)
+}
+
+/// The same of a bitmap's sum.
+pub(crate) fn bitmap_field(sum: u32, geometry: &Geometry) -> u32 {
     if is_wide(geometry) { sum } else { sum & 0xffff }
 }

@@ -4,6 +4,8 @@
 //! blocks and inodes, the head of the orphan list, the state) is [`Totals`], which a commit
 //! stores in the superblock's block.
 
+use core::ops::Range;
+
 use crate::bytes::{byte, le16, le32, put_le16, put_le32, span};
 use crate::error::{Corrupt, MountError};
 use crate::layout::features::{
@@ -262,6 +264,10 @@ impl Totals {
             written: u64::from(le32(sb, 0x30)) | u64::from(byte(sb, 0x274)) << 32,
         }
     }
+
+    /// Where in a superblock it stores something.
+    pub(crate) const CHANGES: [Range<usize>; 4] =
+        [0xc..0x64, 0xe8..0xec, 0x158..0x15c, CHECKSUM_AT..BYTES];
 
     /// Stores these in the superblock `sb`, and its checksum.
     pub(crate) fn seal(&self, sb: &mut [u8], geometry: &Geometry) {
