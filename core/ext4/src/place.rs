@@ -7,7 +7,7 @@
 //! the change that shows them was made, and the flush before its commit block covers them.
 //!
 //! A short run at a new place is not worth two changes of the tree: it is written while it gets its
-//! block ([`Volume::write_new`]).
+//! block ([`Volume::write_new`]). A file that is appended to has its last block before that: both are one write and one change.
 //!
 //! What was promised to the cache ([`Promises`](crate::Promises)) is spent here and nowhere else.
 
@@ -29,8 +29,11 @@ pub struct Grown {
     pub modified: Option<Time>,
 }
 
-/// Writes so many blocks from this one of the disk on.
-pub type WriteBlocks<'a> = &'a mut dyn FnMut(u64, u32) -> Result<(), DeviceError>;
+/// Writes these of the blocks that it is asked for, counted from their first, from this block of the disk on.
+pub type WriteBlocks<'a> = &'a mut dyn FnMut(u64, Range<u32>) -> Result<(), DeviceError>;
+
+/// A run that is written in place: its block of the disk, and how many.
+type Kept = (u64, u32);
 
 impl Volume {
     /// Blocks for the beginning of `blocks` of a file; such as have none get some.
@@ -92,31 +95,83 @@ impl Volume {
         })
     }
 
-    /// Writes the beginning of `blocks`, which have no place yet, by `write`; returns how many.
+    /// Writes the beginning of `blocks` by `write`, if it has no place yet, or lies before what has none, and is not more than
+    /// `most`; returns how many.
     pub fn write_new(
         &mut self,
         number: u32,
         blocks: Range<u32>,
+        most: u32,
         grown: Grown,
         write: WriteBlocks<'_>,
-    ) -> Result<u32> {
-        self.spend(|volume| {
+    ) -> Result<Option<u32>> {
+        let inode = self.regular(number)?;
+        let Some((kept, hole)) = self.short_end(&inode, &blocks, most)? else {
+            return Ok(None);
+        };
+        let mut is_begun = false;
+        let written = self.spend(|volume| {
             volume.transact(WRITE_CREDITS, |volume| {
-                let mut inode = volume.regular(number)?;
-                let run = volume.first(&inode, &blocks)?;
-                if run.place != Mapping::Hole {
-                    return Err(Error::Invalid);
-                }
-                let new = volume.allocate_for(&mut inode, run.logical, run.len)?;
-                volume.writes += 1;
-                write(new.physical, new.len)?;
+                let mut inode = inode;
+                let new = volume.write_behind(&mut inode, kept, &hole, &mut |block, part| {
+                    is_begun = true;
+                    write(block, part)
+                })?;
                 volume.insert_extent(&mut inode, &new)?;
-                let end = u64::from(new.logical + new.len) * volume.geometry.block_bytes as u64;
+                let end = new.end() * volume.geometry.block_bytes as u64;
                 let size = grown.size.min(end);
-                volume.grow(&mut inode, new.logical, Grown { size, ..grown })?;
-                Ok(new.len)
+                volume.grow(&mut inode, blocks.start, Grown { size, ..grown })?;
+                Ok(new.logical + new.len - blocks.start)
             })
-        })
+        });
+        match written {
+            Err(Error::Busy | Error::OutOfMemory) => written.map(Some),
+            // What has its place is not lost with what finds none.
+            Err(_) if kept.is_some() && !is_begun => Ok(None),
+            _ => written.map(Some),
+        }
+    }
+
+    /// The hole at the beginning of `blocks`, or behind a run there that is written, if both have `most` blocks at most.
+    fn short_end(
+        &mut self,
+        inode: &Inode,
+        blocks: &Range<u32>,
+        most: u32,
+    ) -> Result<Option<(Option<Kept>, Run)>> {
+        let run = self.first(inode, blocks)?;
+        let rest = blocks.start + run.len..blocks.end;
+        let (kept, hole) = match run.place {
+            Mapping::Hole => (None, run),
+            Mapping::Written(block) if run.len < most && !rest.is_empty() => {
+                (Some((block, run.len)), self.first(inode, &rest)?)
+            }
+            _ => return Ok(None),
+        };
+        let len = hole.len + kept.map_or(0, |(_, len)| len);
+        let is_short = hole.place == Mapping::Hole && len <= most;
+        Ok(is_short.then_some((kept, hole)))
+    }
+
+    /// Gives `hole` a place and writes it, and what is `kept` before it: in one piece where they touch.
+    fn write_behind(
+        &mut self,
+        inode: &mut Inode,
+        kept: Option<Kept>,
+        hole: &Run,
+        write: &mut dyn FnMut(u64, Range<u32>) -> Result<(), DeviceError>,
+    ) -> Result<Extent> {
+        let new = self.allocate_for(inode, hole.logical, hole.len)?;
+        self.writes += 1;
+        let (block, len) = kept.unwrap_or((new.physical, 0));
+        let all = len + new.len;
+        if block + u64::from(len) == new.physical {
+            write(block, 0..all)?;
+        } else {
+            write(block, 0..len)?;
+            write(new.physical, len..all)?;
+        }
+        Ok(new)
     }
 
     /// A file grows with the data from block `first` on; what its end was before is zeroed.

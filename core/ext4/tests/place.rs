@@ -8,6 +8,9 @@ use ext4::{Allocate, Device, Durability, Error, Grown, Mapping, ROOT_INODE, Run,
 use models::{Random, for_each_seed};
 use support::{Disk, NOW, after_loss, contents, image, regular};
 
+/// So many are written while they get their place.
+const SHORT_BLOCKS: u32 = 3;
+
 /// Writes whole blocks as a cache does: `byte` everywhere.
 fn bring(disk: &Disk, volume: &mut Volume, file: u32, blocks: Range<u32>, byte: u8) {
     let each = volume.block_bytes();
@@ -17,24 +20,21 @@ fn bring(disk: &Disk, volume: &mut Volume, file: u32, blocks: Range<u32>, byte: 
             size: u64::from(end) * each as u64,
             modified: Some(NOW),
         };
-        let mut write = |block: u64, len: u32| {
-            let bytes = vec![byte; len as usize * each];
+        let mut write = |block: u64, part: Range<u32>| {
+            let bytes = vec![byte; part.len() * each];
             (disk.clone()).write(block * each as u64, &bytes, Durability::Volatile)
         };
-        let is_short = blocks.len() < 4;
-        let is_hole = volume.map(file, at).unwrap().place == Mapping::Hole;
-        if is_short && is_hole {
-            let rest = at..blocks.end;
-            at += volume
-                .write_new(file, rest, grown(blocks.end), &mut write)
-                .unwrap();
+        let rest = at..blocks.end;
+        let new = volume.write_new(file, rest, SHORT_BLOCKS, grown(blocks.end), &mut write);
+        if let Some(len) = new.unwrap() {
+            at += len;
             continue;
         }
         let run: Run = volume.place(file, at..blocks.end).unwrap();
         let (Mapping::Written(block) | Mapping::Unwritten(block)) = run.place else {
             panic!("a place is no hole");
         };
-        write(block, run.len).unwrap();
+        write(block, 0..run.len).unwrap();
         at += run.len;
         volume.settle(file, &run, grown(at)).unwrap();
     }
@@ -131,6 +131,36 @@ fn no_loss_of_power_shows_what_a_block_held_before() {
             after.assert_clean("a loss of power");
         }
     });
+}
+
+#[test]
+fn a_block_that_has_its_place_is_written_where_the_next_finds_none() {
+    let disk = image(&["-b", "1024"], "16M");
+    let mut volume = disk.open();
+    let file = volume.create(ROOT_INODE, b"file", &regular(), NOW).unwrap();
+    bring(&disk, &mut volume, file, 0..1, 1);
+    let rest = volume.create(ROOT_INODE, b"rest", &regular(), NOW).unwrap();
+    let mut at = 0;
+    while let Ok(count) = volume.write(rest, at, &[7; 1024], NOW) {
+        at += count as u64;
+    }
+    let grown = Grown {
+        size: 2048,
+        modified: Some(NOW),
+    };
+    let mut write = |_: u64, _: Range<u32>| panic!("nothing has a place for both");
+    let new = volume.write_new(file, 0..2, SHORT_BLOCKS, grown, &mut write);
+    assert_eq!(new, Ok(None));
+    let run = volume.place(file, 0..2).unwrap();
+    assert!(matches!(
+        run,
+        Run {
+            place: Mapping::Written(_),
+            len: 1,
+            ..
+        }
+    ));
+    assert_eq!(volume.place(file, 1..2).unwrap_err(), Error::NoSpace);
 }
 
 #[test]

@@ -154,32 +154,40 @@ impl Node {
         };
         let parts = dirty_parts(pages, start, bytes.clone())?;
         let store = &self.shared.store;
-        let write = |block: u64, len: u32| {
-            let len = u64::from(len) * each;
-            write_first(store, block * each, &parts, len as usize)
+        let write = |block: u64, part: Range<u32>| {
+            let bytes_of = |block: u32| block as usize * each as usize;
+            write_some(
+                store,
+                block * each,
+                &parts,
+                bytes_of(part.start)..bytes_of(part.end),
+            )
         };
         // The volume only hears that the disk failed.
         let mut failed = None;
         let placed = self.shared.beside(|volume| {
-            let run = volume.map(number, blocks.start)?;
-            let is_short = run.len.min(blocks.len() as u32) <= SHORT_BLOCKS;
-            if run.place != Mapping::Hole || !is_short {
-                return volume.place(number, blocks.clone());
-            }
-            let grown = grown(bytes.end);
-            let len = volume.write_new(number, blocks.clone(), grown, &mut |block, len| {
-                write(block, len).map_err(|error| {
+            let (grown, all) = (grown(bytes.end), blocks.clone());
+            let new = volume.write_new(number, all, SHORT_BLOCKS, grown, &mut |block, part| {
+                write(block, part).map_err(|error| {
                     failed = Some(error);
                     DeviceError
                 })
             })?;
-            self.forget_modified(grown.modified);
-            Ok(Run { len, ..run })
+            match new {
+                Some(len) => {
+                    self.forget_modified(grown.modified);
+                    Ok(Brought::Wholly(len))
+                }
+                None => volume.place(number, blocks.clone()).map(Brought::Placed),
+            }
         });
-        let run = placed.map_err(|error| failed.unwrap_or(error))?;
+        let run = match placed.map_err(|error| failed.unwrap_or(error))? {
+            Brought::Wholly(len) => return Ok(u64::from(len) * each),
+            Brought::Placed(run) => run,
+        };
         let len = u64::from(run.len) * each;
         if let Mapping::Written(block) | Mapping::Unwritten(block) = run.place {
-            write(block, run.len)?;
+            write(block, 0..run.len)?;
             self.shared.beside(|volume| {
                 let grown = grown(bytes.start + len);
                 volume.settle(number, &run, grown)?;
@@ -216,28 +224,37 @@ impl Node {
     }
 }
 
-/// Writes the first `len` bytes of parts of pages to `offset` of the disk.
-fn write_first(store: &Store, offset: u64, parts: &[Segment], len: usize) -> Result<()> {
-    let (mut count, mut done) = (0, 0);
-    while let Some(part) = parts
-        .get(count)
-        .filter(|part| done + part.bytes.len() <= len)
-    {
-        (count, done) = (count + 1, done + part.bytes.len());
+/// What has become of the beginning of some blocks that are brought down.
+enum Brought {
+    /// So many are on the disk.
+    Wholly(u32),
+    /// These have their place, where they are still to be written.
+    Placed(Run),
+}
+
+/// Writes these bytes of parts of pages to `offset` of the disk.
+fn write_some(store: &Store, offset: u64, parts: &[Segment], bytes: Range<usize>) -> Result<()> {
+    let all: usize = parts.iter().map(|part| part.bytes.len()).sum();
+    if bytes == (0..all) {
+        return store.write_pages(offset, parts, Durability::Volatile);
     }
-    let whole = parts.get(..count).unwrap_or(&[]);
-    store.write_pages(offset, whole, Durability::Volatile)?;
-    match parts.get(count).filter(|_| done < len) {
-        Some(part) => {
+    let mut some = Vec::new();
+    let room = some.try_reserve_exact(parts.len());
+    room.map_err(|_| Error::OutOfMemory)?;
+    let mut passed = 0;
+    for part in parts {
+        let end = passed + part.bytes.len();
+        let (from, to) = (bytes.start.max(passed), bytes.end.min(end));
+        if from < to {
             let first = part.bytes.start;
-            let rest = Segment {
+            some.push(Segment {
                 page: part.page.clone(),
-                bytes: first..first + (len - done),
-            };
-            store.write_pages(offset + done as u64, &[rest], Durability::Volatile)
+                bytes: first + from - passed..first + to - passed,
+            });
         }
-        None => Ok(()),
+        passed = end;
     }
+    store.write_pages(offset, &some, Durability::Volatile)
 }
 
 impl Backing for Node {

@@ -6,8 +6,8 @@ use std::ops::Range;
 
 use base::{Duration, Instant};
 use ext4::{
-    Access, Allocate, Change, Error, FileType, Grown, Mapping, ROOT_INODE, Rename, Result, Run,
-    Sync, Time, Volume,
+    Access, Allocate, Change, Error, FileType, Grown, Mapping, ROOT_INODE, Rename, Result, Sync,
+    Time, Volume,
 };
 use pagecache::{DirtyLimits, Mark, Pressure};
 
@@ -259,24 +259,20 @@ impl Machine {
             size: size.min(end),
             modified,
         };
-        let write = |block: u64, len: u32| {
-            let part = &bytes[..(u64::from(len) * each) as usize];
+        let write = |block: u64, part: Range<u32>| {
+            let bytes_of = |block: u32| block as usize * each as usize;
+            let part = &bytes[bytes_of(part.start)..bytes_of(part.end)];
             ext4::Device::write(&mut Disk, block * each, part, ext4::Durability::Volatile)
         };
-        let run = self.volume.map(inode, blocks.start)?;
-        let is_short = run.len.min(blocks.len() as u32) <= SHORT_BLOCKS;
-        let run = if run.place != Mapping::Hole || !is_short {
-            self.volume.place(inode, blocks)?
-        } else {
-            let grown = grown(end);
-            let len = self
-                .volume
-                .write_new(inode, blocks, grown, &mut { write })?;
-            Run { len, ..run }
-        };
+        let (volume, all) = (&mut self.volume, blocks.clone());
+        let new = volume.write_new(inode, all, SHORT_BLOCKS, grown(end), &mut { write })?;
+        if let Some(len) = new {
+            return Ok(u64::from(len) * each);
+        }
+        let run = volume.place(inode, blocks)?;
         let len = u64::from(run.len) * each;
         if let Mapping::Written(block) | Mapping::Unwritten(block) = run.place {
-            write(block, run.len)?;
+            write(block, 0..run.len)?;
             self.volume.settle(inode, &run, grown(at + len))?;
         }
         Ok(len)
