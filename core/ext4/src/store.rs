@@ -8,7 +8,8 @@
 //! As jbd2: changes belong to the *running* transaction, operations enter it by a *handle*. Beyond
 //! jbd2, a handle can be undone: before it changes a block for the first time it keeps the block as
 //! it was, so that an operation that fails half-way (disk full, tree damaged) leaves no trace.
-//! Blocks are shared copy-on-write, so that keeping one costs a copy only once it is changed.
+//! Blocks are shared copy-on-write, so that keeping one costs a copy only once it is changed. Of a block of which a
+//! part is changed ([`Store::modify_part`]) only that is kept.
 //!
 //! # Invariants
 //! - **Cached is checked**: a block in the cache passed its seal's check, or was made by us.
@@ -27,6 +28,7 @@ use core::ops::Range;
 
 use checksum::Crc32c;
 
+use crate::bytes::{put, span};
 use crate::device::{Device, Durability};
 use crate::error::{Corrupt, Error, Result};
 use crate::layout::superblock::Geometry;
@@ -45,6 +47,14 @@ const JOINED_MAX: usize = 64;
 struct Buffer {
     data: Block,
     seal: Seal,
+    marks: Marks,
+    awaits_checkpoint: bool,
+    used: u64,
+}
+
+/// What changes with a block's bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Marks {
     /// Of the data, if they were summed and nobody has changed them but by parts since.
     sum: Option<BlockSum>,
     /// Inodes or descriptors, by their place in the block, that changed since the last commit.
@@ -52,8 +62,6 @@ struct Buffer {
     /// Inodes whose checksum was found right.
     verified: u64,
     is_running: bool,
-    awaits_checkpoint: bool,
-    used: u64,
 }
 
 /// A block as a commit writes it.
@@ -68,7 +76,7 @@ pub(crate) struct Sealed {
 impl Buffer {
     /// The sum of the data, to which all changes have been made.
     fn summed(&mut self, sums: Crc32c) -> BlockSum {
-        let mut sum = match self.sum {
+        let mut sum = match self.marks.sum {
             Some(sum) => sum,
             None => BlockSum::of(sums, &self.data),
         };
@@ -78,7 +86,7 @@ impl Buffer {
             BlockSum::of(sums, &self.data),
             "only open parts were changed"
         );
-        *self.sum.insert(sum)
+        *self.marks.sum.insert(sum)
     }
 }
 
@@ -92,10 +100,22 @@ struct Running {
 /// What undoes a handle.
 #[derive(Debug, Default)]
 struct Undo {
+    /// Blocks that are changed in ways that nobody tells, before the first of these changes.
     before: BTreeMap<u64, Option<Buffer>>,
+    /// Parts of others, before each of their changes.
+    parts: Vec<Part>,
     revoked: usize,
     /// It will not be undone, so nothing is kept.
     is_final: bool,
+}
+
+/// Some bytes of a block before they were changed.
+#[derive(Debug)]
+struct Part {
+    number: u64,
+    at: usize,
+    bytes: Vec<u8>,
+    marks: Marks,
 }
 
 /// All blocks of metadata.
@@ -199,10 +219,7 @@ impl Store {
         let buffer = Buffer {
             data: data.clone(),
             seal,
-            sum: None,
-            touched: 0,
-            verified: 0,
-            is_running: false,
+            marks: Marks::default(),
             awaits_checkpoint: false,
             used: self.clock,
         };
@@ -219,7 +236,7 @@ impl Store {
 
     /// Drops a clean block.
     pub(crate) fn forget(&mut self, number: u64) {
-        let is_clean = |buffer: &Buffer| !buffer.is_running && !buffer.awaits_checkpoint;
+        let is_clean = |buffer: &Buffer| !buffer.marks.is_running && !buffer.awaits_checkpoint;
         if self.buffers.get(&number).is_some_and(is_clean) {
             self.buffers.remove(&number);
         }
@@ -245,7 +262,7 @@ impl Store {
         if self.clean < CLEAN_MAX {
             return;
         }
-        let is_clean = |buffer: &Buffer| !buffer.is_running && !buffer.awaits_checkpoint;
+        let is_clean = |buffer: &Buffer| !buffer.marks.is_running && !buffer.awaits_checkpoint;
         let mut ages: Vec<u64> = Vec::new();
         ages.extend(
             self.buffers
@@ -293,29 +310,64 @@ impl Store {
             return;
         }
         for (number, before) in undo.before {
-            let was_running = before.as_ref().is_some_and(|buffer| buffer.is_running);
-            if !was_running {
-                self.running.blocks.remove(&number);
-            }
+            let was_running = (before.as_ref()).is_some_and(|buffer| buffer.marks.is_running);
+            self.set_running(number, was_running);
             match before {
                 Some(buffer) => self.buffers.insert(number, buffer),
                 None => self.buffers.remove(&number),
             };
         }
+        // Those of a block that was kept as a whole were changed before that.
+        for part in undo.parts.into_iter().rev() {
+            self.set_running(part.number, part.marks.is_running);
+            if let Some(buffer) = self.buffers.get_mut(&part.number) {
+                let bytes: &mut Vec<u8> = Arc::make_mut(&mut buffer.data);
+                put(bytes, part.at, &part.bytes);
+                buffer.marks = part.marks;
+            }
+        }
         self.running.revoked.truncate(undo.revoked);
     }
 
+    fn set_running(&mut self, number: u64, is_running: bool) {
+        match is_running {
+            true => self.running.blocks.insert(number),
+            false => self.running.blocks.remove(&number),
+        };
+    }
+
+    /// Keeps a block as it is, should the handle be undone.
     fn save(&mut self, number: u64) -> Result<()> {
         let handle = self.handle.as_mut().ok_or(Error::Invalid)?;
-        let buffers = &self.buffers;
         if !handle.is_final {
-            let before = handle.before.entry(number);
+            let (before, buffers) = (handle.before.entry(number), &self.buffers);
             before.or_insert_with(|| buffers.get(&number).cloned());
         }
-        if self.running.blocks.len() >= self.running_max && !self.running.blocks.contains(&number) {
+        self.enter(number)
+    }
+
+    /// The same of a part of a block that is in the cache.
+    fn save_part(&mut self, number: u64, range: &Range<usize>) -> Result<()> {
+        let handle = self.handle.as_mut().ok_or(Error::Invalid)?;
+        if !handle.is_final && !handle.before.contains_key(&number) {
+            let buffer = self.buffers.get(&number).ok_or(Error::Invalid)?;
+            handle.parts.push(Part {
+                number,
+                at: range.start,
+                bytes: span(&buffer.data, range.start, range.len()).to_vec(),
+                marks: buffer.marks,
+            });
+        }
+        self.enter(number)
+    }
+
+    /// A block becomes one of the running transaction.
+    fn enter(&mut self, number: u64) -> Result<()> {
+        let blocks = &mut self.running.blocks;
+        if blocks.len() >= self.running_max && !blocks.contains(&number) {
             return Err(Error::TooLarge);
         }
-        self.running.blocks.insert(number);
+        blocks.insert(number);
         Ok(())
     }
 
@@ -326,8 +378,10 @@ impl Store {
         seal: Seal,
         geometry: &Geometry,
     ) -> Result<&mut Vec<u8>> {
-        let buffer = self.changing(number, seal, geometry)?;
-        buffer.sum = None;
+        self.load(number, seal, geometry)?;
+        self.save(number)?;
+        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
+        (buffer.marks.is_running, buffer.marks.sum) = (true, None);
         Ok(Arc::make_mut(&mut buffer.data))
     }
 
@@ -339,21 +393,16 @@ impl Store {
         geometry: &Geometry,
         range: Range<usize>,
     ) -> Result<&mut [u8]> {
+        self.load(number, seal, geometry)?;
+        self.save_part(number, &range)?;
         let sums = self.sums;
-        let buffer = self.changing(number, seal, geometry)?;
-        if let Some(sum) = &mut buffer.sum {
+        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
+        buffer.marks.is_running = true;
+        if let Some(sum) = &mut buffer.marks.sum {
             sum.open(sums, &buffer.data, &range);
         }
         let bytes: &mut Vec<u8> = Arc::make_mut(&mut buffer.data);
         Ok(bytes.get_mut(range).unwrap_or(&mut []))
-    }
-
-    fn changing(&mut self, number: u64, seal: Seal, geometry: &Geometry) -> Result<&mut Buffer> {
-        self.load(number, seal, geometry)?;
-        self.save(number)?;
-        let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
-        buffer.is_running = true;
-        Ok(buffer)
     }
 
     /// The sum of a block of the running transaction.
@@ -374,7 +423,7 @@ impl Store {
             .is_some_and(|b| b.awaits_checkpoint);
         self.keep(number, seal, bytes);
         let buffer = self.buffers.get_mut(&number).ok_or(Error::Invalid)?;
-        buffer.is_running = true;
+        buffer.marks.is_running = true;
         buffer.awaits_checkpoint = awaits_checkpoint;
         Ok(Arc::make_mut(&mut buffer.data))
     }
@@ -389,21 +438,21 @@ impl Store {
     /// Remembers that the inode or descriptor at `place` of a block has changed.
     pub(crate) fn touch(&mut self, number: u64, place: usize) {
         if let Some(buffer) = self.buffers.get_mut(&number) {
-            buffer.touched |= 1 << (place & 63);
-            buffer.verified |= 1 << (place & 63);
+            buffer.marks.touched |= 1 << (place & 63);
+            buffer.marks.verified |= 1 << (place & 63);
         }
     }
 
     /// Whether the inode at `place` of a block still has to be checked.
     pub(crate) fn is_unverified(&self, number: u64, place: usize) -> bool {
         let buffer = self.buffers.get(&number);
-        buffer.is_some_and(|buffer| buffer.verified >> (place & 63) & 1 == 0)
+        buffer.is_some_and(|buffer| buffer.marks.verified >> (place & 63) & 1 == 0)
     }
 
     /// Remembers that the inode at `place` of a block was checked.
     pub(crate) fn set_verified(&mut self, number: u64, place: usize) {
         if let Some(buffer) = self.buffers.get_mut(&number) {
-            buffer.verified |= 1 << (place & 63);
+            buffer.marks.verified |= 1 << (place & 63);
         }
     }
 
@@ -441,8 +490,10 @@ impl Store {
                 continue;
             };
             let bytes = Arc::make_mut(&mut buffer.data);
-            buffer.seal.apply(*number, bytes, buffer.touched, context);
-            buffer.touched = 0;
+            buffer
+                .seal
+                .apply(*number, bytes, buffer.marks.touched, context);
+            buffer.marks.touched = 0;
             let has_sums = context.geometry.features.has_checksums();
             let sum = has_sums.then(|| buffer.summed(self.sums));
             blocks.push(Sealed {
@@ -460,7 +511,7 @@ impl Store {
         let running = core::mem::take(&mut self.running);
         for number in running.blocks {
             if let Some(buffer) = self.buffers.get_mut(&number) {
-                buffer.is_running = false;
+                buffer.marks.is_running = false;
                 buffer.awaits_checkpoint = true;
             }
         }
