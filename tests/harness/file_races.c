@@ -6,6 +6,7 @@
  *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
  *   file_races removed DIRECTORY ROUNDS  a new file loses its name before it is written to, and another one gets it
  *   file_races room FILE PAGES       so many pages of a hole find room, of which the disk has little, by stores to a mapping
+ *   file_races unmapped FILE         one unmapping covers two openings of a file with stores that nobody has brought down
  *   file_races replaced DIRECTORY ROUNDS  a file is replaced that somebody still names, and a new one may have its number
  */
 #define _GNU_SOURCE
@@ -202,6 +203,26 @@ static void removed(const char *directory, int rounds)
     }
 }
 
+/* Between the two lie so many areas that the kernel takes them out in several pieces. */
+static void unmapped(const char *name)
+{
+    size_t apart = 1000 * PAGE;
+    char *at = mmap(NULL, apart + PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (size_t place = PAGE; place < apart; place += 2 * PAGE)
+        mprotect(at + place, PAGE, PROT_READ);
+    for (size_t place = 0; place <= apart; place += apart) {
+        int fd = open(name, O_RDWR | O_CREAT, 0644);
+        if (fd < 0 || ftruncate(fd, PAGE) != 0)
+            fail("beginning", fd);
+        if (mmap(at + place, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+            fail("mmap", 0);
+        close(fd);
+    }
+    at[0] = at[apart + 1] = 'u';
+    if (munmap(at, apart + PAGE) != 0)
+        fail("munmap", 0);
+}
+
 /* A page is stored to; false where there is no room for it. */
 static int put(unsigned char *at, unsigned char byte)
 {
@@ -243,6 +264,8 @@ int main(int argc, char **argv)
         large(argv[2], (size_t)rounds);
     else if (strcmp(argv[1], "removed") == 0)
         removed(argv[2], rounds);
+    else if (strcmp(argv[1], "unmapped") == 0)
+        unmapped(argv[2]);
     else if (strcmp(argv[1], "room") == 0)
         room(argv[2], rounds);
     else if (strcmp(argv[1], "replaced") == 0)

@@ -34,6 +34,15 @@ pub struct Removed<O> {
     pub objects: Vec<O>,
 }
 
+impl<O> Default for Removed<O> {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            objects: Vec::new(),
+        }
+    }
+}
+
 /// Disjoint areas by address; see the crate's theory.
 #[derive(Clone, Debug)]
 pub struct AreaMap<O> {
@@ -195,10 +204,7 @@ impl<O: Clone + PartialEq> AreaMap<O> {
 
     /// Takes everything in `range` out.
     pub fn remove(&mut self, range: Range<VirtAddr>) -> Result<Removed<O>, TooManyAreas> {
-        let mut removed = Removed {
-            bytes: 0,
-            objects: Vec::new(),
-        };
+        let mut removed = Removed::default();
         let first = self.first_touching(&range);
         let inside = self.from(first).take_while(|area| area.start < range.end);
         let backed = inside.filter(|area| area.backing.is_some()).count();

@@ -48,7 +48,7 @@ impl AddressSpace {
 
     /// Calls `step` for each piece of `range` in ascending order until one fails, with `state`
     /// locked, as it is again at the end. What a step returns is dropped without the lock, but
-    /// for the last, which the caller gets.
+    /// for the last, which the caller gets. It must not block then: the range is under change.
     pub(super) fn in_pieces<'a, T>(
         &'a self,
         state: Locked<'a>,

@@ -4,6 +4,7 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
+use mach::mem::fallible::TryGrow;
 use sync::{Error, Result};
 use vma::{Area, Backing, Removed, Traits};
 
@@ -138,20 +139,33 @@ impl AddressSpace {
         Ok((at, is_populated))
     }
 
-    /// Takes pages and areas of a range out, piece by piece. What comes back may be expensive to
-    /// drop, so that is done without the lock.
+    /// Takes pages and areas of a range out, piece by piece. What comes back may be expensive to drop, or block, so that
+    /// is done without the lock, and when the range is no longer under change: a file that is closed may bring its pages
+    /// down, for which mappings of them change.
     pub(super) fn remove<'a>(
         &'a self,
         state: Locked<'a>,
         range: Range<VirtAddr>,
     ) -> Result<(Locked<'a>, Removed<Object>)> {
-        self.in_pieces(state, range, &mut |state, piece| {
-            let removed = state.areas.remove(piece.clone()).map_err(refused)?;
-            if removed.bytes != 0 {
-                self.discard_with_tables(state, piece)?;
+        let mut gone = Removed::default();
+        let (state, ()) = self.in_pieces(state, range, &mut |state, piece| {
+            if !gone.objects.is_empty() {
+                let inside = state.areas.overlapping(piece.clone());
+                let backed = inside.filter(|area| area.backing.is_some()).count();
+                gone.objects.make_room(backed)?;
             }
-            Ok(removed)
-        })
+            let mut removed = state.areas.remove(piece.clone()).map_err(refused)?;
+            gone.bytes += removed.bytes;
+            match gone.objects.is_empty() {
+                true => gone.objects = removed.objects,
+                false => gone.objects.append(&mut removed.objects),
+            }
+            match removed.bytes {
+                0 => Ok(()),
+                _ => self.discard_with_tables(state, piece),
+            }
+        })?;
+        Ok((state, gone))
     }
 
     /// Takes the pages of a piece out of the table, whose areas are gone, and tables that are
