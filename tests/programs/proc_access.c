@@ -6,6 +6,7 @@
 #include <linux/capability.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -346,6 +347,34 @@ static void what_is_refused_in_between_moves_no_byte(void) {
     CHECK(moved == 0);
 }
 
+static void *drop_and_load(void *unused) {
+    while (!is_over) {
+        madvise(two_pages, PAGE, MADV_DONTNEED);
+        (void)*(volatile char *)two_pages;
+    }
+    return unused;
+}
+
+// The page of the file that is mapped in between is not the program's.
+static void what_is_written_to_a_private_mapping_never_reaches_its_file(void) {
+    char name[] = "/tmp/read_only_XXXXXX", found = 0;
+    pthread_t other;
+    int fd = mkstemp(name), memory = open("/proc/self/mem", O_RDWR);
+    CHECK(write(fd, "original", 8) == 8 && fchmod(fd, 0444) == 0 && close(fd) == 0);
+    fd = open(name, O_RDONLY);
+    two_pages = mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, fd, 0);
+    is_over = 0;
+    CHECK(two_pages != MAP_FAILED && memory >= 0 && pthread_create(&other, NULL, drop_and_load, NULL) == 0);
+    for (int round = 0; round < 20000; round++)
+        if (pwrite(memory, "changed", 7, (off_t)(uintptr_t)two_pages) < 0) break;
+    is_over = 1;
+    pthread_join(other, NULL);
+    CHECK(pread(fd, &found, 1, 0) == 1 && found == 'o');
+    close(memory);
+    close(fd);
+    unlink(name);
+}
+
 static int take_descriptor(pid_t target) {
     int pid_fd = syscall(SYS_pidfd_open, target, 0);
     int taken = syscall(SYS_pidfd_getfd, pid_fd, 0, 0);
@@ -381,6 +410,7 @@ int main(int argc, char **argv) {
     TEST(an_opening_does_not_reach_the_next_program);
     TEST(calls_copy_from_and_to_another_process);
     TEST(what_is_refused_in_between_moves_no_byte);
+    TEST(what_is_written_to_a_private_mapping_never_reaches_its_file);
     TEST(a_descriptor_is_taken_by_who_may_look);
     return check_status();
 }

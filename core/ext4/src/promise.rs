@@ -43,6 +43,11 @@ impl Promises {
         self.promised.load(SeqCst)
     }
 
+    /// Free blocks that nobody was promised.
+    pub fn unpromised(&self) -> u64 {
+        (self.free.load(SeqCst)).saturating_sub(self.promised())
+    }
+
     /// So many are free now; how many of them nobody was promised.
     pub(crate) fn set_free(&self, free: u64) -> Option<u64> {
         self.free.store(free, SeqCst);
@@ -61,6 +66,7 @@ mod tests {
         promises.set_free(OTHERS + 33);
         assert!(promises.promise(32));
         assert!(!promises.promise(1));
+        assert_eq!(promises.unpromised(), OTHERS + 1);
         assert_eq!(promises.set_free(OTHERS), Some(0));
         assert_eq!(promises.set_free(31), None);
         promises.release(32);

@@ -1,7 +1,7 @@
 //! The bytes of files on the disk, below their pages (`kernel_pagecache`).
 //!
 //! Data go between pages and the disk without the volume's lock, which is only held to ask where
-//! they are. A few new blocks are written while it is held: that is less work than to reserve them
+//! they are. A few new blocks, and those before them, are written while it is held: that is less work than to reserve them
 //! first.
 
 use alloc::vec::Vec;
@@ -22,8 +22,10 @@ use crate::volume::now;
 pub(super) const PAGE: u64 = PAGE_BYTES as u64;
 /// Bytes that one hold of the volume's lock moves.
 const PIECE_BYTES: usize = 256 << 10;
-/// Blocks that are written while they get their place.
+/// Blocks that are written while they get their place, with those before them.
 const SHORT_BLOCKS: u32 = 16;
+/// Blocks of a tree that what was reserved may need when it is written.
+const TREE_BLOCKS: u64 = 6;
 
 /// The parts of pages, of which the first holds the byte `start` of a file, that are in `bytes`.
 fn parts(pages: &[Page], start: u64, bytes: Range<u64>) -> Result<Vec<Segment>> {
@@ -347,6 +349,9 @@ impl Backing for Node {
     }
 
     fn reserve_page(&self, page: u64) -> Result<()> {
+        if self.shared.promises.unpromised() < self.blocks(1) + TREE_BLOCKS {
+            return Err(Error::NoSpace);
+        }
         let bytes = page * PAGE..page * PAGE + PAGE;
         self.shared
             .with(|volume| volume.fallocate(self.number, bytes, Allocate::KeepSize, now()))

@@ -128,8 +128,8 @@ impl<R: Remote> MemoryObject for Node<R> {
         pagecache::mark_stored(self, index);
     }
 
-    fn make_room(&self, index: u64) {
-        pagecache::make_room(self, index);
+    fn make_room(&self, index: u64) -> core::result::Result<(), FaultError> {
+        pagecache::make_room(self, index)
     }
 
     fn sync(&self, bytes: Range<u64>, how: Synced) -> Result<()> {

@@ -58,17 +58,21 @@ pub fn mark_stored(of: &dyn Backing, index: u64) {
 }
 
 /// Gets room for a page at once, where promises are refused before the disk is full. May block.
-pub fn make_room(of: &dyn Backing, index: u64) {
+pub fn make_room(of: &dyn Backing, index: u64) -> Result<(), FaultError> {
     of.settle_promises();
-    let cache = of.cache();
-    let _ = cache.alone(|| {
-        if index * PAGE >= of.size()? {
-            return Ok(());
-        }
+    let made = of.cache().alone(|| reserve(of, index));
+    made.map_err(|error| match error {
+        Error::OutOfMemory => FaultError::OutOfMemory,
+        _ => FaultError::NoRoom,
+    })
+}
+
+fn reserve(of: &dyn Backing, index: u64) -> sync::Result<()> {
+    if index * PAGE < of.size()? {
         of.reserve_page(index)?;
-        cache.pages.lock().set(index, Mark::Settled);
-        Ok(())
-    });
+        of.cache().pages.lock().set(index, Mark::Settled);
+    }
+    Ok(())
 }
 
 /// Whether a page has its room, was promised it or is now, or is not there.

@@ -24,7 +24,7 @@
 //!   away.
 //! - **Promised is kept**: a dirty page has its room below, or was promised it; a promise ends when
 //!   the page is brought down, or lost. But for one that the kernel has stored to for a program after its room was lost:
-//!   write-back tries, and says so if there is none.
+//!   its write-back takes what there is, and says so if there is none.
 //! - **Dirty is inside**: the size covers a page before it is marked dirty, since what is beyond
 //!   the size is not brought down.
 //! - **Held is kept**: a page that anybody but the index owns is not given up, so who holds one

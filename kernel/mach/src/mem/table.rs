@@ -166,7 +166,8 @@ impl PageTable {
     pub fn mapped(&self, at: VirtAddr) -> Option<(Page, Mapping)> {
         let tree = self.tree.lock();
         look_at(tree.small_entry(at)?, |entry, page| {
-            (page.clone(), describe(entry, page))
+            let mapping = describe(entry, page);
+            (page.clone(), mapping)
         })
     }
 

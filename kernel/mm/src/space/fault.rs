@@ -2,7 +2,7 @@
 //!
 //! The usual fault holds the space's lock and the table's, each once: it finds the area
 //! (mostly the one of the fault before), walks to the last-level table, and fills the
-//! entry and often neighbours. Only a page that an object has to fetch takes a second turn.
+//! entry and often neighbours. Only a page that an object has to fetch, or to find room for, takes a second turn.
 
 use base::{PAGE_BYTES, VirtAddr};
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,6 +12,7 @@ use vma::{Area, AreaMap, Backing};
 
 use super::address_space::{State, prot};
 use super::commit::Promise;
+use super::remote::{ObjectPage, object_page};
 use super::run::Run;
 use super::{AddressSpace, Object, Rights, Sharing};
 
@@ -69,6 +70,8 @@ pub(super) type Result<T> = core::result::Result<T, FaultError>;
 /// Pages that a fault on a file maps at most, those that are ready: 64 KiB, aligned.
 const AROUND_PAGES: u64 = 16;
 const PAGE: u64 = PAGE_BYTES as u64;
+/// How often room is made for a page.
+const ROOM_TRIES: usize = 3;
 
 /// What one look at the map says.
 enum Step {
@@ -96,14 +99,27 @@ impl AddressSpace {
         }
     }
 
-    /// Once more, after its object has looked for room.
+    /// Again, after its object has made room: more than once, as others may take the page out in between.
     #[cold]
     #[inline(never)]
     fn resolve_with_room(&self, at: VirtAddr, access: Access, reach: Reach) -> Result<()> {
-        if let Some((object, index)) = self.shared_page(at) {
-            object.memory.make_room(index);
+        for _ in 0..ROOM_TRIES {
+            if let Some((object, index)) = self.storable(at) {
+                object.memory.make_room(index)?;
+            }
+            match self.resolve(at, access, reach) {
+                Err(FaultError::NoRoom) => {}
+                resolved => return resolved,
+            }
         }
-        self.resolve(at, access, reach)
+        Err(FaultError::NoRoom)
+    }
+
+    /// What an area shows at an address to which the program may have the right to store.
+    fn storable(&self, at: VirtAddr) -> Option<ObjectPage> {
+        let state = self.lock();
+        let area = state.areas.find(at).filter(|area| area.limit.write)?;
+        object_page(area, at)
     }
 
     #[inline(always)]

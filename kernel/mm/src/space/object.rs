@@ -70,8 +70,10 @@ pub trait MemoryObject: Send + Sync {
         let _ = self.mark_dirty(index);
     }
 
-    /// Gets room for a page that `mark_dirty` had none for, if there is any; may block.
-    fn make_room(&self, _index: u64) {}
+    /// Gets room for a page that `mark_dirty` had none for; may block.
+    fn make_room(&self, _index: u64) -> Result<(), FaultError> {
+        Err(FaultError::NoRoom)
+    }
 
     /// Brings dirty pages of a range of bytes to where they are kept; blocks.
     fn sync(&self, _bytes: Range<u64>, _how: Synced) -> sync::Result<()> {

@@ -3,9 +3,17 @@
 use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
+use mach::mem::Mapping;
 use sync::{Error, Result};
+use vma::Area;
 
 use super::{Access, AddressSpace, Object, Page, Reach};
+
+/// How often in a row others may change a page's mapping before we give up.
+const TRIES: usize = 16;
+
+/// A page of an object, by its number.
+pub(super) type ObjectPage = (Object, u64);
 
 impl AddressSpace {
     /// The page at `at`, if one is mapped there.
@@ -29,22 +37,6 @@ impl AddressSpace {
         })
     }
 
-    /// What was stored to a page of an object is marked again: who brought the page to where it is kept may have taken the
-    /// mark before the bytes came. The caller holds the page until then.
-    fn mark_stored(&self, page: VirtAddr) {
-        if let Some((object, index)) = self.shared_page(page) {
-            object.memory.mark_stored(index);
-        }
-    }
-
-    /// Which page of which object is mapped shared at `page`.
-    pub(super) fn shared_page(&self, page: VirtAddr) -> Option<(Object, u64)> {
-        let state = self.lock();
-        let area = state.areas.find(page).filter(|area| area.traits.shared)?;
-        let index = area.offset_of(page)? / PAGE_BYTES as u64;
-        Some((area.backing.as_ref()?.object.clone(), index))
-    }
-
     /// Shows `act` each page of a range: how many bytes came before it, the page, and which
     /// part of it is meant.
     fn visit(
@@ -55,22 +47,24 @@ impl AddressSpace {
         reach: Reach,
         mut act: impl FnMut(usize, &Page, Range<usize>),
     ) -> Result<usize> {
-        let mut done = 0;
-        while done < len {
+        let (mut done, mut tries) = (0, 0);
+        while done < len && tries < TRIES {
             let now = at + done as u64;
-            let (page, offset) = (now.page_floor(), now.page_offset());
-            if self.fault_as(page, access, reach).is_err() {
+            let offset = now.page_offset();
+            if self.fault_as(now.page_floor(), access, reach).is_err() {
                 break;
             }
-            let Some(page) = self.table()?.page(page) else {
+            let Some((page, object)) = self.reached(now.page_floor(), access)? else {
+                tries += 1;
                 continue;
             };
             let part = offset..PAGE_BYTES.min(offset + len - done);
             act(done, &page, part.clone());
-            if access == Access::Write {
-                self.mark_stored(now.page_floor());
+            // Who brought the page to where it is kept may have taken the mark before the bytes came.
+            if let Some((object, index)) = object {
+                object.memory.mark_stored(index);
             }
-            done += part.len();
+            (done, tries) = (done + part.len(), 0);
         }
         if done == 0 && len != 0 {
             Err(Error::BadAddress)
@@ -78,4 +72,34 @@ impl AddressSpace {
             Ok(done)
         }
     }
+
+    /// The page that a fault has just allowed to access so, and to whom a store to it is told. `None` where somebody has changed
+    /// that since: what is there now may be a file's.
+    fn reached(&self, at: VirtAddr, access: Access) -> Result<Option<(Page, Option<ObjectPage>)>> {
+        let state = self.lock();
+        let (Some(area), Some((page, mapping))) = (state.areas.find(at), self.table()?.mapped(at))
+        else {
+            return Ok(None);
+        };
+        Ok(match access {
+            Access::Write if !may_store(area, mapping) => None,
+            Access::Write => Some((page, object_page(area, at))),
+            Access::Read | Access::Execute => Some((page, None)),
+        })
+    }
+}
+
+/// Whether a mapped page may be stored to: by the program, or as one that is its own.
+fn may_store(area: &Area<Object>, mapping: Mapping) -> bool {
+    let is_own = !mapping.zeros && (!mapping.shared || area.traits.pinned);
+    mapping.writable || !area.traits.shared && is_own
+}
+
+/// What an area shows at an address, if others see it, too.
+pub(super) fn object_page(area: &Area<Object>, at: VirtAddr) -> Option<ObjectPage> {
+    let backing = area.backing.as_ref().filter(|_| area.traits.shared)?;
+    Some((
+        backing.object.clone(),
+        area.offset_of(at)? / PAGE_BYTES as u64,
+    ))
 }
