@@ -89,6 +89,8 @@ impl Seal {
     /// Stores the checksums of a block; of inodes and descriptors those that `touched` names.
     pub(crate) fn apply(&self, number: u64, bytes: &mut [u8], touched: u64, context: &Context<'_>) {
         let geometry = context.geometry;
+        // Who shares a bit with another gets the sum that it has: descriptors are checked as they are loaded, and no
+        // block has more than 64 inodes.
         let is_touched = |place: usize| touched >> (place & 63) & 1 != 0;
         match *self {
             Self::Superblock => {

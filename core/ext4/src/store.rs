@@ -6,7 +6,7 @@
 //!
 //! # Idea
 //! As jbd2: changes belong to the *running* transaction, operations enter it by a *handle*. Beyond
-//! jbd2, a handle can be undone: before it changes a block for the first time it keeps the block as
+//! jbd2, a handle can be undone: before it changes a block for the first time, or a part of one, it keeps that as
 //! it was, so that an operation that fails half-way (disk full, tree damaged) leaves no trace.
 //! Blocks are shared copy-on-write, so that keeping one costs a copy only once it is changed. Of a block of which a
 //! part is changed ([`Store::modify_part`]) only that is kept.

@@ -203,7 +203,7 @@ impl Node {
                 let mut end = bytes.start;
                 let written = self.write_parts(parts, bytes.clone(), &mut end);
                 let done = (end - bytes.start) as usize;
-                // What is on the disk shows, whatever became of the rest.
+                // Whole pieces that are on the disk show, whatever became of the rest.
                 if done != 0 {
                     pagecache::Backing::grow(self, end);
                     self.show(parts, bytes.start..end);

@@ -21,7 +21,7 @@ const AVAILABLE_PAGES: u64 = 400;
 const PERIOD: Duration = Duration::from_secs(5);
 /// What is dirty for so long is due (`vm.dirty_expire_centisecs`).
 const EXPIRE: Duration = Duration::from_secs(30);
-/// Blocks that are written while they get their place.
+/// Blocks that are written while they get their place, with those before them.
 const SHORT_BLOCKS: u32 = 16;
 
 /// A page was brought down, or is lost.
