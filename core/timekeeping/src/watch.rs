@@ -6,7 +6,8 @@
 //! few milliseconds, without waiting for the chip's update. After that a few readings a
 //! minute, shortly before and after the update, prove that nothing jumped. When one
 //! contradicts the lead, the new lead is sought in the same way, and the wall clock is due
-//! to move by the difference.
+//! to move by the difference. A jump in the first seconds, while the lead is still sought,
+//! is followed as well as the lead was known by then.
 //!
 //! The lead itself is left alone: QEMU starts its chip at a whole second, up to a second
 //! late, and it is not known by how much.
@@ -49,6 +50,8 @@ impl Watch {
             .map(|(least, most)| (least.max(seen.0), most.min(seen.1)))
             .filter(|(least, most)| least <= most);
         if both.is_none() {
+            // While it was still sought, it is known as well as it was found by now.
+            self.settled = self.settled.or(self.middle());
             self.is_searching = true;
             self.readings = 0;
         }
@@ -61,6 +64,10 @@ impl Watch {
         }
         self.is_searching = false;
         self.settle(i64::midpoint(least, most))
+    }
+
+    fn middle(&self) -> Option<i64> {
+        self.bounds.map(|(least, most)| i64::midpoint(least, most))
     }
 
     fn settle(&mut self, lead: i64) -> i64 {

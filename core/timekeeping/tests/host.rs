@@ -261,39 +261,101 @@ fn chip(host: &Host, late_ns: u64) -> i64 {
     ((host.now_ns - late_ns) / SECOND) as i64
 }
 
-#[test]
-fn the_wall_clock_follows_a_host_that_stops_the_machine_for_an_hour() {
-    for_each_seed(100, |seed| {
+/// A machine whose wall clock follows a chip.
+struct Watched {
+    host: Host,
+    late_ns: u64,
+    lead: i64,
+    /// What the wall clock shows beyond what the counters saw.
+    offset: i64,
+    watch: Watch,
+    readings: u32,
+}
+
+impl Watched {
+    fn boot(seed: u64) -> Self {
         let mut host = Host::new(seed, PM_TIMER);
         host.pause_max_ns = 20_000_000;
         host.now_ns = 1000 * SECOND + host.random.below(SECOND);
         let late_ns = host.random.below(SECOND);
         let lead = i64::try_from(host.random.below(2 * SECOND)).expect("small");
-        // What the wall clock shows: the host's time, as far as the counters saw it.
-        let mut offset = host.now_ns as i64 + lead - host.ran_ns() as i64;
-        let mut watch = Watch::default();
-        let mut readings = 0;
-        let end = host.now_ns + 3600 * SECOND;
-        let stops_end = end - 120 * SECOND;
-        while host.now_ns < end {
-            let wall = host.ran_ns() as i64 + offset;
-            host.now_ns += watch.wait_ns(wall) + host.random.below(2_000_000);
-            if host.now_ns < stops_end && readings > 40 && host.random.once_in(20) {
-                let stopped_ns = host.random.below(100 * SECOND);
-                host.now_ns += stopped_ns;
-                host.stood_ns += stopped_ns;
-            }
-            let before = host.ran_ns() as i64 + offset;
-            host.step();
-            let seconds = chip(&host, late_ns);
-            host.step();
-            let after = host.ran_ns() as i64 + offset;
-            offset += watch.take(before, seconds, after);
-            readings += 1;
+        Self {
+            offset: host.now_ns as i64 + lead - host.ran_ns() as i64,
+            host,
+            late_ns,
+            lead,
+            watch: Watch::default(),
+            readings: 0,
         }
-        let off_ns = host.ran_ns() as i64 + offset - lead - host.now_ns as i64;
+    }
+
+    fn wall(&self) -> i64 {
+        self.host.ran_ns() as i64 + self.offset
+    }
+
+    fn stop(&mut self, span_ns: u64) {
+        self.host.now_ns += span_ns;
+        self.host.stood_ns += span_ns;
+    }
+
+    fn wait(&mut self) {
+        let wall = self.wall();
+        self.host.now_ns += self.watch.wait_ns(wall) + self.host.random.below(2_000_000);
+    }
+
+    fn read(&mut self) {
+        let before = self.wall();
+        self.host.step();
+        let seconds = chip(&self.host, self.late_ns);
+        self.host.step();
+        let after = self.wall();
+        self.offset += self.watch.take(before, seconds, after);
+        self.readings += 1;
+    }
+
+    fn off_ns(&self) -> i64 {
+        self.wall() - self.lead - self.host.now_ns as i64
+    }
+}
+
+#[test]
+fn the_wall_clock_follows_a_host_that_stops_the_machine_for_an_hour() {
+    for_each_seed(100, |seed| {
+        let mut machine = Watched::boot(seed);
+        let end = machine.host.now_ns + 3600 * SECOND;
+        let stops_end = end - 120 * SECOND;
+        while machine.host.now_ns < end {
+            machine.wait();
+            let may_stop = machine.host.now_ns < stops_end && machine.readings > 40;
+            if may_stop && machine.host.random.once_in(20) {
+                let span_ns = machine.host.random.below(100 * SECOND);
+                machine.stop(span_ns);
+            }
+            machine.read();
+        }
+        let off_ns = machine.off_ns();
         assert!(off_ns.abs() < 100_000_000, "{off_ns} ns off after an hour");
+        let readings = machine.readings;
         assert!(readings < 1500, "{readings} readings in an hour");
+    });
+}
+
+#[test]
+fn a_stop_while_the_chip_is_learnt_is_followed_as_well_as_the_chip_was_known() {
+    for_each_seed(300, |seed| {
+        let mut machine = Watched::boot(seed);
+        for _ in 0..1 + seed % 20 {
+            machine.wait();
+            machine.read();
+        }
+        machine.stop(7 * SECOND);
+        let end = machine.host.now_ns + 90 * SECOND;
+        while machine.host.now_ns < end {
+            machine.wait();
+            machine.read();
+        }
+        let off_ns = machine.off_ns();
+        assert!(off_ns.abs() < 600_000_000, "{off_ns} ns off after a stop");
     });
 }
 
