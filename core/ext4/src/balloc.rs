@@ -157,7 +157,7 @@ impl Volume {
         }
         if group.has(BLOCK_UNINIT) {
             let bytes = self.fresh_bitmap(number, group)?;
-            return Ok(self.store.keep(group.block_bitmap, seal, bytes));
+            return self.store.keep_new(group.block_bitmap, seal, bytes);
         }
         let bitmap = self.store.load(group.block_bitmap, seal, &self.geometry)?;
         let covered = self.geometry.blocks_per_group as usize / 8;

@@ -100,7 +100,7 @@ impl Volume {
             let mut bytes = self.store.zeroed()?;
             let behind = (self.geometry.block_bytes * 8) as u32 - per_group;
             set_bits(&mut bytes, per_group, behind, true);
-            return Ok(self.store.keep(group.inode_bitmap, seal, bytes));
+            return self.store.keep_new(group.inode_bitmap, seal, bytes);
         }
         let bitmap = self.store.load(group.inode_bitmap, seal, &self.geometry)?;
         let bits = bitmap.get(..per_group as usize / 8).unwrap_or(&[]);

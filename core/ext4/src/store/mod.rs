@@ -190,6 +190,14 @@ impl Store {
         data
     }
 
+    /// The same of a block that nobody may have taken for something else.
+    pub(crate) fn keep_new(&mut self, number: u64, seal: Seal, bytes: Vec<u8>) -> Result<Block> {
+        match self.buffers.contains_key(&number) {
+            true => Err(Corrupt::BlockNumber(number).into()),
+            false => Ok(self.keep(number, seal, bytes)),
+        }
+    }
+
     /// The block `number`, if it is in the cache as what `seal` says.
     pub(crate) fn cached(&self, number: u64, seal: Seal) -> Option<Block> {
         let buffer = self.buffers.get(&number)?;
