@@ -109,13 +109,12 @@ impl Volume {
         let Some((kept, hole)) = self.short_end(&inode, &blocks, most)? else {
             return Ok(None);
         };
-        let mut is_begun = false;
+        let mut has_failed = false;
         let written = self.spend(|volume| {
             volume.transact(WRITE_CREDITS, |volume| {
                 let mut inode = inode;
                 let new = volume.write_behind(&mut inode, kept, &hole, &mut |block, part| {
-                    is_begun = true;
-                    write(block, part)
+                    write(block, part).inspect_err(|_| has_failed = true)
                 })?;
                 volume.insert_extent(&mut inode, &new)?;
                 let end = new.end() * volume.geometry.block_bytes as u64;
@@ -127,7 +126,7 @@ impl Volume {
         match written {
             Err(Error::Busy | Error::OutOfMemory) => written.map(Some),
             // What has its place is not lost with what finds none.
-            Err(_) if kept.is_some() && !is_begun => Ok(None),
+            Err(_) if kept.is_some() && !has_failed => Ok(None),
             _ => written.map(Some),
         }
     }

@@ -164,6 +164,39 @@ fn a_block_that_has_its_place_is_written_where_the_next_finds_none() {
 }
 
 #[test]
+fn a_block_that_has_its_place_is_settled_where_only_the_tree_finds_none() {
+    let disk = image(&["-b", "1024"], "16M");
+    let mut volume = disk.open();
+    let file = volume.create(ROOT_INODE, b"file", &regular(), NOW).unwrap();
+    // As many extents as the inode holds.
+    for at in [0, 2, 4, 6] {
+        bring(&disk, &mut volume, file, at..at + 1, 1);
+    }
+    let rest = volume.create(ROOT_INODE, b"rest", &regular(), NOW).unwrap();
+    let mut at = 0;
+    while let Ok(count) = volume.write(rest, at, &[7; 1024], NOW) {
+        at += count as u64;
+    }
+    volume.truncate(rest, at - 1024, NOW).unwrap();
+    volume.commit().unwrap();
+    let grown = Grown {
+        size: 8192,
+        modified: Some(NOW),
+    };
+    let mut written = 0;
+    let mut write = |_: u64, part: Range<u32>| {
+        written += part.len();
+        Ok(())
+    };
+    let new = volume.write_new(file, 6..8, SHORT_BLOCKS, grown, &mut write);
+    assert_eq!(new, Ok(None));
+    assert_eq!(written, 2, "there is one more block");
+    let run = volume.place(file, 6..8).unwrap();
+    assert_eq!(run.len, 1);
+    assert!(matches!(run.place, Mapping::Written(_)));
+}
+
+#[test]
 fn what_is_promised_nobody_else_gets() {
     let disk = image(&["-b", "1024"], "16M");
     let mut volume = disk.open();
