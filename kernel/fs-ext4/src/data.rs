@@ -89,6 +89,19 @@ impl Node {
         Ok((run.place, u64::from(run.len) * each))
     }
 
+    /// Whether the blocks of these bytes are there and written, so that nothing changes by writing them again.
+    fn is_written(&self, bytes: Range<u64>) -> Result<bool> {
+        let mut at = bytes.start;
+        while at < bytes.end {
+            let (place, len) = self.place_of(at)?;
+            if !matches!(place, Mapping::Written(_)) {
+                return Ok(false);
+            }
+            at += len.max(1);
+        }
+        Ok(true)
+    }
+
     /// Sets the size, on the disk and of the pages.
     pub(super) fn resize(&self, size: u64) -> Result<()> {
         if size > self.inode()?.size {
@@ -349,10 +362,13 @@ impl Backing for Node {
     }
 
     fn reserve_page(&self, page: u64) -> Result<()> {
+        let bytes = page * PAGE..page * PAGE + PAGE;
+        if self.is_written(bytes.clone())? {
+            return Ok(());
+        }
         if self.shared.promises.unpromised() < self.blocks(1) + TREE_BLOCKS {
             return Err(Error::NoSpace);
         }
-        let bytes = page * PAGE..page * PAGE + PAGE;
         self.shared
             .with(|volume| volume.fallocate(self.number, bytes, Allocate::KeepSize, now()))
     }
