@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use base::PAGE_BYTES;
+use base::{PAGE_BYTES, PhysAddr};
 use ext4::{Grown, Mapping};
 use kernel_block::{Durability, Segment};
 use kernel_pagecache as pagecache;
@@ -173,14 +173,15 @@ impl Node {
             let done = from.done() - before;
             let at = offset + done as u64;
             let mark = from.done();
-            let parts = lendable(from, from.remaining().min(STEP_BYTES))?;
-            let len = bytes_of(&parts);
-            // Half a block would have to be read first, which pages do.
-            let is_whole = len != 0 && at.is_multiple_of(each) && len.is_multiple_of(each);
-            let written = match is_whole {
-                true => self.write_step(at..at + len, &parts),
-                false => Ok(0),
-            };
+            let parts = lendable(from, from.remaining().min(STEP_BYTES));
+            let written = parts.and_then(|parts| {
+                let len = bytes_of(&parts);
+                // Half a block would have to be read first, which pages do.
+                match len != 0 && at.is_multiple_of(each) && len.is_multiple_of(each) {
+                    true => self.write_step(at..at + len, &parts),
+                    false => Ok(0),
+                }
+            });
             from.rewind(from.done() - mark - *written.as_ref().unwrap_or(&0));
             match written {
                 Ok(0) if done == 0 => return Ok(None),
@@ -192,7 +193,8 @@ impl Node {
         Ok(Some(from.done() - before))
     }
 
-    /// Writes whole blocks; how many bytes, none where there may be no room.
+    /// Writes whole blocks; how many bytes, none where there may be no room, or where the bytes are the file's own here:
+    /// a page that is shown would be the next one's source.
     fn write_step(&self, bytes: Range<u64>, parts: &[Segment]) -> Result<usize> {
         let pages = (bytes.end - bytes.start).div_ceil(PAGE);
         if !pagecache::Backing::promise(self, pages) {
@@ -200,6 +202,9 @@ impl Node {
         }
         let written = pagecache::write_back(self, bytes.clone()).and_then(|()| {
             self.cache.alone(|| {
+                if self.keeps_any(parts, &bytes)? {
+                    return Ok(0);
+                }
                 let mut end = bytes.start;
                 let written = self.write_parts(parts, bytes.clone(), &mut end);
                 let done = (end - bytes.start) as usize;
@@ -213,6 +218,20 @@ impl Node {
         });
         pagecache::Backing::release(self, pages);
         written
+    }
+
+    /// Whether a part lies in a page that is kept of these bytes.
+    fn keeps_any(&self, parts: &[Segment], bytes: &Range<u64>) -> Result<bool> {
+        let mut kept: Vec<PhysAddr> = Vec::new();
+        for index in bytes.start / PAGE..bytes.end.div_ceil(PAGE) {
+            if let Some(page) = pagecache::ready_page(&self.cache, index) {
+                kept.make_room(1)?;
+                kept.push(page.phys());
+            }
+        }
+        kept.sort_unstable();
+        let is_kept = |part: &Segment| kept.binary_search(&part.page.phys()).is_ok();
+        Ok(parts.iter().any(is_kept))
     }
 
     /// Writes one piece of the disk after the other; `at` says how far.
