@@ -4,12 +4,12 @@ use core::ops::Range;
 
 use base::{PAGE_BYTES, VirtAddr};
 use mach::mem::Gather;
-use mach::mem::fallible::TryGrow;
 use sync::{Error, Result};
-use vma::{Area, Backing, Removed, Traits};
+use vma::{Area, Backing, Traits};
 
 use super::address_space::{Locked, State, page_range, prot};
 use super::commit;
+use super::gone::Gone;
 use super::layout::ANYWHERE;
 use super::limits::{
     Growth, check_data, check_growth, check_lock, everything, locked_bytes, new_data,
@@ -139,28 +139,19 @@ impl AddressSpace {
         Ok((at, is_populated))
     }
 
-    /// Takes pages and areas of a range out, piece by piece. What comes back may be expensive to drop, or block, so that
-    /// is done without the lock, and when the range is no longer under change: a file that is closed may bring its pages
-    /// down, for which mappings of them change.
+    /// Takes pages and areas of a range out, piece by piece. What comes back is dropped without the lock.
     pub(super) fn remove<'a>(
         &'a self,
         state: Locked<'a>,
         range: Range<VirtAddr>,
-    ) -> Result<(Locked<'a>, Removed<Object>)> {
-        let mut gone = Removed::default();
+    ) -> Result<(Locked<'a>, Gone)> {
+        let mut gone = Gone::default();
         let (state, ()) = self.in_pieces(state, range, &mut |state, piece| {
-            if !gone.objects.is_empty() {
-                let inside = state.areas.overlapping(piece.clone());
-                let backed = inside.filter(|area| area.backing.is_some()).count();
-                gone.objects.make_room(backed)?;
-            }
-            let mut removed = state.areas.remove(piece.clone()).map_err(refused)?;
-            gone.bytes += removed.bytes;
-            match gone.objects.is_empty() {
-                true => gone.objects = removed.objects,
-                false => gone.objects.append(&mut removed.objects),
-            }
-            match removed.bytes {
+            gone.make_room()?;
+            let removed = state.areas.remove(piece.clone()).map_err(refused)?;
+            let bytes = removed.bytes;
+            gone.take(removed);
+            match bytes {
                 0 => Ok(()),
                 _ => self.discard_with_tables(state, piece),
             }

@@ -24,6 +24,7 @@ pub mod commit;
 mod fault;
 mod file_pages;
 mod fork;
+mod gone;
 mod heap;
 mod large;
 mod layout;
