@@ -309,7 +309,8 @@ impl Fault<'_> {
             Sharing::Private
         };
         let fetched = self.fetched.filter(|(wanted, _)| {
-            (wanted.index, wanted.sharing) == (index, sharing) && wanted.object == backing.object
+            (wanted.index, wanted.sharing) == (index, sharing)
+                && wanted.object.identity() == backing.object.identity()
         });
         // An object that loses pages is asked again: it has the one that was fetched, which is held, unless it has lost it.
         let may_lose = backing.object.memory.shown().is_some();

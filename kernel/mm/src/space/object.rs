@@ -145,6 +145,10 @@ impl Object {
         Self { memory, file }
     }
 
+    fn opening(&self) -> Option<usize> {
+        self.file.as_ref().map(|file| Arc::as_ptr(file).addr())
+    }
+
     /// What names the object in all address spaces: its address.
     pub fn identity(&self) -> usize {
         Arc::as_ptr(&self.memory).addr()
@@ -152,8 +156,10 @@ impl Object {
 }
 
 impl PartialEq for Object {
+    /// Areas that are alike become one, which keeps one of the two objects, so the other must be no more than
+    /// another reference to the same opening: the last one would close it under the lock of the space.
     fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
+        self.identity() == other.identity() && self.opening() == other.opening()
     }
 }
 
