@@ -6,7 +6,8 @@
  *   file_races large FILE MEGABYTES  a file that is larger than memory is written by a mapping
  *   file_races removed DIRECTORY ROUNDS  a new file loses its name before it is written to, and another one gets it
  *   file_races room FILE PAGES       so many pages of a hole find room, of which the disk has little, by stores to a mapping
- *   file_races unmapped FILE         one unmapping covers two openings of a file with stores that nobody has brought down
+ *   file_races unmapped FILE         one mapping or unmapping ends others of a file with stores that nobody has brought down
+ *   file_races ended FILE ROUNDS     programs end that stored to a mapping, while the file is brought down all the time
  *   file_races replaced DIRECTORY ROUNDS  a file is replaced that somebody still names, and a new one may have its number
  */
 #define _GNU_SOURCE
@@ -20,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PAGE = 4096, PAGES = 16 };
@@ -203,6 +205,32 @@ static void removed(const char *directory, int rounds)
     }
 }
 
+static void map(char *at, const char *name, off_t offset, int rights)
+{
+    int fd = open(name, O_RDWR | O_CREAT, 0644);
+    if (fd < 0 || ftruncate(fd, 2 * PAGE) != 0)
+        fail("beginning", fd);
+    if (mmap(at, PAGE, rights, MAP_SHARED | MAP_FIXED, fd, offset) == MAP_FAILED)
+        fail("mmap", 0);
+    close(fd);
+}
+
+/* Two openings are mapped as one mapping of the file would be, at once and by their rights. */
+static void joined(const char *name)
+{
+    char *at = mmap(NULL, 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    for (int by_rights = 0; by_rights < 2; by_rights++) {
+        map(at + PAGE, name, PAGE, PROT_READ | PROT_WRITE);
+        at[PAGE] = 'j';
+        map(at, name, 0, by_rights ? PROT_READ : PROT_READ | PROT_WRITE);
+        if (mprotect(at, PAGE, PROT_READ | PROT_WRITE) != 0)
+            fail("mprotect", 0);
+        at[0] = 'j';
+    }
+    if (munmap(at, 2 * PAGE) != 0)
+        fail("munmap", 0);
+}
+
 /* Between the two lie so many areas that the kernel takes them out in several pieces. */
 static void unmapped(const char *name)
 {
@@ -221,6 +249,39 @@ static void unmapped(const char *name)
     at[0] = at[apart + 1] = 'u';
     if (munmap(at, apart + PAGE) != 0)
         fail("munmap", 0);
+}
+
+static void *bring_down(void *name)
+{
+    int fd = open(name, O_RDWR);
+    if (fd < 0)
+        fail("open", 0);
+    while (!is_over)
+        if (pwrite(fd, "b", 1, PAGE) != 1 || fsync(fd) != 0)
+            fail("fsync", fd);
+    return NULL;
+}
+
+static void ended(const char *name, int rounds)
+{
+    pthread_t thread;
+    char *at = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    map(at, name, 0, PROT_READ | PROT_WRITE);
+    if (pthread_create(&thread, NULL, bring_down, (void *)name) != 0)
+        fail("thread", 0);
+    for (int round = 0; round < rounds; round++) {
+        pid_t child = fork();
+        if (child < 0)
+            fail("fork", round);
+        if (child == 0) {
+            map(at, name, 0, PROT_READ | PROT_WRITE);
+            at[0] = 'e';
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+    is_over = 1;
+    pthread_join(thread, NULL);
 }
 
 /* A page is stored to; false where there is no room for it. */
@@ -265,7 +326,9 @@ int main(int argc, char **argv)
     else if (strcmp(argv[1], "removed") == 0)
         removed(argv[2], rounds);
     else if (strcmp(argv[1], "unmapped") == 0)
-        unmapped(argv[2]);
+        joined(argv[2]), unmapped(argv[2]);
+    else if (strcmp(argv[1], "ended") == 0)
+        ended(argv[2], rounds);
     else if (strcmp(argv[1], "room") == 0)
         room(argv[2], rounds);
     else if (strcmp(argv[1], "replaced") == 0)

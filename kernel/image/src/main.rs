@@ -77,11 +77,13 @@ fn kernel_main() -> ! {
     procfs::sys::add_iommu_groups();
     net::configure(address());
     net::configure6(net::first(), address_v6());
-    if !task::start_kernel_thread(
+    let flushes = task::start_kernel_thread(
         kernel_pagecache::run_flusher,
         *b"flush\0\0\0\0\0\0\0\0\0\0\0",
-    ) {
-        klog!("no memory for who brings files' pages down");
+    );
+    let closes = task::start_kernel_thread(mm::close_left, *b"close\0\0\0\0\0\0\0\0\0\0\0");
+    if !flushes || !closes {
+        klog!("no memory for who brings files' pages down, and who closes files");
         mach::power::off(STATUS_BAD_IMAGE);
     }
     start_balloon();

@@ -121,7 +121,7 @@ before=$(flushes); /races synced /tmp/m/synced 20; test $(($(flushes) - before))
 /races nameless /tmp/m; /races cut /tmp/m/cut 60
 down & /crowd /tmp/m 1 150 5 direct; touch /tmp/over; wait; same /tmp/m; again; same /tmp/m
 test $(tr -d n < /tmp/m/named | wc -c)-$(stat -c %s /tmp/m/named) = 0-8192
-rm /tmp/over /tmp/models/*; /races removed /tmp/m 20; /races unmapped /volume/mapped; /races removed /volume 20; /races replaced /volume 20; down & /crowd /volume 2 60 4; touch /tmp/over; wait; same /volume; umount /tmp/m";
+rm /tmp/over /tmp/models/*; /races removed /tmp/m 20; /races unmapped /volume/mapped; /races ended /volume/ended 100; /races removed /volume 20; /races replaced /volume 20; down & /crowd /volume 2 60 4; touch /tmp/over; wait; same /volume; umount /tmp/m";
 
 /// A disk is mounted while its last image, which somebody has used until now, is being ended, and looked at as soon as it is unmounted.
 const DETACHED: &str = "

@@ -1,5 +1,6 @@
 //! One address space.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::ops::{Deref, DerefMut, Range};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
@@ -15,6 +16,7 @@ use vma::AreaMap;
 use super::change::areas_end;
 use super::commit::Promise;
 use super::large::LargeUse;
+use super::left::Left;
 use super::run::Run;
 use super::{Layout, Locking, Object, Rights};
 
@@ -76,14 +78,16 @@ pub struct AddressSpace {
     pub(super) slow_faults: AtomicU64,
     /// The most pages that were resident.
     pub(super) resident_max: AtomicUsize,
+    /// Where it goes if who lets go of it last may close no files.
+    left: Spin<Option<Box<Left>>>,
 }
 
 /// What threads of the kernel run in, which have no program.
 static KERNEL: Lazy<Arc<AddressSpace>> =
-    Lazy::new(|| Arc::new(AddressSpace::with(None, Layout::random([0; 4], 0))));
+    Lazy::new(|| Arc::new(AddressSpace::with(None, Layout::random([0; 4], 0), None)));
 
 impl AddressSpace {
-    fn with(table: Option<PageTable>, layout: Layout) -> Self {
+    fn with(table: Option<PageTable>, layout: Layout, left: Option<Box<Left>>) -> Self {
         let zero = VirtAddr(0);
         let state = State {
             areas: AreaMap::new(),
@@ -102,6 +106,7 @@ impl AddressSpace {
             quick_faults: AtomicU64::new(0),
             slow_faults: AtomicU64::new(0),
             resident_max: AtomicUsize::new(0),
+            left: Spin::new(left),
         }
     }
 
@@ -113,7 +118,8 @@ impl AddressSpace {
     /// An empty space for a program.
     pub fn new(layout: Layout) -> Result<Arc<Self>> {
         let table = PageTable::new().ok_or(Error::OutOfMemory)?;
-        Ok(Arc::new(Self::with(Some(table), layout)))
+        let left = Left::room()?;
+        Ok(Arc::new(Self::with(Some(table), layout, Some(left))))
     }
 
     /// Makes this the CPU's address space. The kernel's own space keeps what is loaded:
@@ -221,8 +227,17 @@ pub fn release(space: Arc<AddressSpace>) {
     }
 }
 
+/// The same under locks of files, where nobody may close one: the space is left to [`super::close_left`].
+pub fn leave(space: Arc<AddressSpace>) {
+    if let Some(mut space) = Arc::into_inner(space)
+        && let Some(left) = space.left.get_mut().take()
+    {
+        left.leave(space);
+    }
+}
+
 impl AddressSpace {
-    fn dismantle(mut self) {
+    pub(super) fn dismantle(mut self) {
         if self.is_one_piece() {
             return;
         }

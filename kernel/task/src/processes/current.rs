@@ -86,10 +86,18 @@ pub fn adopt_boot_thread() {
         for_each: for_each_context,
     });
     user::find_space_by(|| current().part(|me| &me.process.space));
-    mm::find_spaces_by(|look| family::processes().for_each(|process| look(&process.space.get())));
+    mm::find_spaces_by(for_each_space);
     out_of_memory::init();
     sched::adopt_boot_thread(thread.sched.clone(), calls);
     CURRENT.start(thread);
+}
+
+fn for_each_space(look: &mut dyn FnMut(&AddressSpace)) {
+    for process in family::processes() {
+        let space = process.space.get();
+        look(&space);
+        mm::leave(space);
+    }
 }
 
 fn for_each_context(look: &mut dyn FnMut(&FsContext)) {
