@@ -83,7 +83,9 @@ pub fn write(counts: &str, rates: &str, rounds: u32) -> Result<(), String> {
         of the disk itself is the bound of all that waits for it once. Sequential transfers are buffered, of a file of 64 MiB on ext4 in\n\
         pieces of 128 KiB; writing ends with an fsync(2), reading begins with an empty cache. SQLite has `synchronous=FULL`,\n\
         and has committed 200 transactions before those that are timed;\n\
-        pgbench its own kind of transaction at scale 1; redis-benchmark and pgbench run on the host.\n\n\
+        pgbench its own kind of transaction at scale 1; redis-benchmark and pgbench run on the host. QEMU's NVMe controller takes\n\
+        forced writes (FUA) and does not act on them: where Linux ends a commit by one, Sietch flushes, so that it flushes\n\
+        once more there and the commit is durable.\n\n\
         {rates}",
         date = page::date(),
         qemu = page::qemu(),
