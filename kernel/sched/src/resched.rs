@@ -9,9 +9,10 @@
 //! sleeping lock. What softirqs call too, such as a signal to a process group, may have such points: there
 //! nobody is let go first, for a softirq holds locks that the next one takes.
 
+use crate::current::boot_thread;
 use crate::preempt::preempt_if_due;
 use crate::wake::note_arrivals;
-use crate::{Flags, preempt_off, run_softirqs, softirq, try_current};
+use crate::{Entity, Flags, preempt_off, run_softirqs, softirq, try_current};
 
 /// Stretches end this often: 50 µs.
 const PER_SECOND: u64 = 20_000;
@@ -29,8 +30,9 @@ fn let_others() {
     if softirq::is_running() {
         return;
     }
-    // Threads without a program have nobody to wait for while the machine starts.
-    let Some(me) = try_current().filter(|me| me.id() != 0) else {
+    // Who boots a CPU has nobody to wait for, and later runs only if nobody else does.
+    let Some(me) = try_current().filter(|me| !core::ptr::eq::<Entity>(&**me, &**boot_thread()))
+    else {
         return;
     };
     mach::cpu::take_interrupts();
