@@ -116,7 +116,9 @@ impl FdTable {
         if fd >= limit as usize {
             return Err(Error::TooManyFiles);
         }
-        *state.slot(fd)? = Some(Entry {
+        // Found first: an opening that gets no place is closed without the lock.
+        let slot = state.slot(fd)?;
+        *slot = Some(Entry {
             open,
             close_on_exec,
         });
