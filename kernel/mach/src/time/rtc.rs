@@ -35,13 +35,7 @@ pub(super) fn since_1970() -> Option<Duration> {
         return None;
     }
     let raw = stable()?;
-    let decode = |byte: u8| {
-        u64::from(if status & BINARY != 0 {
-            byte
-        } else {
-            from_bcd(byte)
-        })
-    };
+    let decode = |byte| u64::from(decoded(status, byte));
     let hour = match (status & HOURS_24 != 0, raw[2] & AFTERNOON != 0) {
         (true, _) => decode(raw[2]),
         (false, late) => decode(raw[2] & !AFTERNOON) % 12 + if late { 12 } else { 0 },
@@ -83,12 +77,7 @@ fn change_of_second() -> Option<Reading> {
         let now = read(0);
         let after = super::cycles();
         if now != first {
-            let seconds = if read(STATUS_B) & BINARY != 0 {
-                now
-            } else {
-                from_bcd(now)
-            };
-            let count = u64::from(seconds) * MICROS;
+            let count = u64::from(decoded(read(STATUS_B), now)) * MICROS;
             return Some(Reading {
                 before,
                 count,
@@ -100,8 +89,11 @@ fn change_of_second() -> Option<Reading> {
     None
 }
 
-fn from_bcd(byte: u8) -> u8 {
-    (byte >> 4) * 10 + (byte & 0xf)
+fn decoded(status: u8, byte: u8) -> u8 {
+    match status & BINARY {
+        0 => (byte >> 4) * 10 + (byte & 0xf),
+        _ => byte,
+    }
 }
 
 /// Days from 1 January 1970 to a date of the Gregorian calendar, counting years from March

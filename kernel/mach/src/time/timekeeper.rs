@@ -281,6 +281,9 @@ impl Timekeeper {
     }
 
     fn set_wall(&mut self, since_1970_ns: u64) {
+        if let Host::Chip { watch, .. } = &mut self.host {
+            *watch = Watch::default();
+        }
         clock::publish(|ticks| {
             self.shown.wall_offset_ns = since_1970_ns.saturating_sub(self.shown.scale.at(ticks));
             self.shown
