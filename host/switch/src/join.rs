@@ -205,15 +205,41 @@ mod tests {
         members.map(|member| member.names.join("+")).collect()
     }
 
-    #[test]
-    fn a_member_stays_by_another_switch_until_it_leaves() {
-        let folder = std::env::temp_dir().join(format!("sietch-join-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        let files = Files {
+    fn files(folder: &Path) -> Files {
+        std::fs::create_dir_all(folder).expect("a folder");
+        Files {
             socket: folder.join("switch.sock"),
             lock: folder.join("lock"),
             leases: folder.join("leases.json"),
+        }
+    }
+
+    #[test]
+    fn a_switch_whose_network_is_made_again_leaves_the_next_one_alone() {
+        let folder = std::env::temp_dir().join(format!("sietch-again-{}", std::process::id()));
+        let start = || {
+            let files = files(&folder);
+            let socket = files.socket.clone();
+            let switch = thread::spawn(move || serve(network(), &files));
+            while describe(&socket).is_none() {
+                thread::sleep(POLL);
+            }
+            switch
         };
+        let first = start();
+        std::fs::remove_dir_all(&folder).expect("ours");
+        let next = start();
+        first.join().expect("no panic").expect("an end in peace");
+        assert!(folder.join("switch.sock").exists() || next.is_finished());
+        next.join().expect("no panic").expect("an end in peace");
+        assert!(!folder.join("switch.sock").exists());
+        std::fs::remove_dir_all(&folder).expect("ours");
+    }
+
+    #[test]
+    fn a_member_stays_by_another_switch_until_it_leaves() {
+        let folder = std::env::temp_dir().join(format!("sietch-join-{}", std::process::id()));
+        let files = files(&folder);
         let (own, socket) = (files.clone(), files.socket.clone());
         let start = move || {
             let files = own.clone();

@@ -13,11 +13,12 @@ use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{AtFlags, FlockOperation, flock, unlinkat};
+use rustix::io::Errno;
 
 use crate::dns_tcp;
 use crate::fabric::{Fabric, MemberId, Port};
@@ -96,6 +97,7 @@ pub fn serve(network: Network, files: &Files) -> io::Result<()> {
     // A switch that was killed left it.
     let _ = fs::remove_file(&files.socket);
     let listener = UnixListener::bind(&files.socket)?;
+    let folder = File::open(files.socket.parent().unwrap_or(Path::new(".")))?;
     listener.set_nonblocking(true)?;
     let mut switch = Switch {
         fabric: Fabric::new(network),
@@ -114,8 +116,13 @@ pub fn serve(network: Network, files: &Files) -> io::Result<()> {
         let events = switch.wait(&listener)?;
         switch.turn(&listener, &events);
     }
-    // Whoever called in vain starts another one once the lock is free.
-    fs::remove_file(&files.socket)
+    // Whoever called in vain starts another one once the lock is free. Who removed the network removed the socket, and
+    // one of that name may be another switch's by now.
+    let name = files.socket.file_name().unwrap_or_default();
+    match unlinkat(&folder, name, AtFlags::empty()) {
+        Ok(()) | Err(Errno::NOENT) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl Switch {
@@ -139,7 +146,7 @@ impl Switch {
             tv_nsec: patience.subsec_nanos().into(),
         });
         match poll(&mut polled, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Ok(_) | Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
         let fired = wanted.iter().zip(&polled);
