@@ -1,8 +1,8 @@
 //! Which thread runs where, and when: the CPUs, contexts, timers and interrupts around
 //! `dispatch`, which decides.
 //!
-//! The dispatcher's theory says by what rules. Preemption happens on return to user mode only,
-//! when a slice is used up or a thread that is clearly behind woke.
+//! The dispatcher's theory says by what rules. Preemption happens on return to user mode, and in long work of the kernel
+//! where that permits it ([`resched_point`]), when a slice is used up or a thread that is clearly behind woke.
 //!
 //! There is no idle thread. A thread that parks while nothing else is runnable waits
 //! *in place* ([`idle`]), so that the common cycle of a server (wait for a packet,
@@ -12,7 +12,7 @@
 //! [`Runnable`] where it gives it a CPU. Softirqs and timers are here too, as a CPU looks at them
 //! wherever it looks for a thread.
 //!
-//! The kernel runs with interrupts off and is never preempted; per-CPU data needs no lock.
+//! The kernel runs with interrupts off, and is preempted at resched points only; between them per-CPU data needs no lock.
 //!
 //! Lock order: run queue locks are innermost; at most one is held at a time.
 #![no_std]
