@@ -429,9 +429,12 @@ impl Folder {
         }
     }
 
-    /// Removes all that is kept of a machine that has ended.
+    /// Removes all that is kept of a machine that has ended, unless its session has done that meanwhile (`--rm`).
     pub fn remove(&self) -> Result<(), Failure> {
-        leftovers::remove(&self.0).map_err(Failure::file(&self.0))
+        match leftovers::remove(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(Failure::file(&self.0)),
+        }
     }
 
     /// Gives it another name, which nobody has.

@@ -105,9 +105,16 @@ fn nothing_kept(setup: &Setup) -> Result<(), String> {
     let args = ["--rm", "--net", "none", "--name", name, "busybox", "true"];
     let end = setup.start(&args)?.wait(PATIENCE)?;
     crate::status::expect_status(&end, 0)?;
-    match state_folder().join("sietch").join(name).exists() {
+    let folder = state_folder().join("sietch").join(name);
+    if folder.exists() {
+        return Err("its folder is there".into());
+    }
+    // Its session removes the folder, too.
+    start(setup, &["--rm", "--name", name], "sleep 1000")?;
+    expect(&["rm", "-f", name], 0, &[name])?;
+    match folder.exists() {
         false => Ok(()),
-        true => Err("its folder is there".into()),
+        true => Err("its folder is there after rm -f".into()),
     }
 }
 
