@@ -38,8 +38,9 @@ pub trait FramePort {
     /// What the card does for the stack.
     fn capabilities(&self) -> Capabilities;
 
-    /// Queues a frame; when the queue is full it comes back, unchanged. The card hears
-    /// of it with [`kick`](Self::kick).
+    /// Queues a frame; while the queue is full, or no buffer is free for it, it comes back with the
+    /// same bytes, to be sent later. One that the card can never send is dropped and counted
+    /// ([`PortCounters::tx_unsupported`]). The card hears of frames with [`kick`](Self::kick).
     fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame>;
 
     /// Tells the card of everything that was queued since the last time.

@@ -29,13 +29,13 @@ pub struct PortCounters {
     pub rx_reset: u64,
     /// Dropped: sent by this station, and brought back by the card's switch.
     pub rx_own: u64,
-    /// Refused: no descriptors were free.
+    /// Given back: no descriptors were free. A frame that waits for some is tried more than once.
     pub tx_queue_full: u64,
-    /// Refused: the frame asks for what the card cannot do.
+    /// Dropped: the frame asks for what the card cannot do.
     pub tx_unsupported: u64,
-    /// Refused: no buffer to copy headers to, or to gather many parts in.
+    /// Given back: no buffer to copy headers to, or to gather many parts in.
     pub tx_no_memory: u64,
-    /// Dropped: the queue stood still and was reset.
+    /// Dropped: the queue stood still and was reset, or is broken.
     pub tx_reset: u64,
     /// How often the transmit queue was found standing still.
     pub tx_stalls: u64,

@@ -30,19 +30,19 @@ impl<R: Registers> Transmitter<R> {
         }
     }
 
-    /// Queues a frame; gives it back if there is no room.
+    /// Queues a frame; gives it back if there is no room. One that the card cannot send is dropped.
     pub(crate) fn transmit(
         &mut self,
         mut frame: TxFrame,
         counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
+        if !can_describe(&frame) {
+            counters.tx_unsupported += 1;
+            return Ok(());
+        }
         // A context may come before the parts.
         if !self.ring.has_room(frame.chain.parts().min(PARTS_MAX) + 1) {
             counters.tx_queue_full += 1;
-            return Err(frame);
-        }
-        if !can_describe(&frame) {
-            counters.tx_unsupported += 1;
             return Err(frame);
         }
         if frame.chain.parts() > PARTS_MAX {

@@ -16,6 +16,9 @@ use crate::header::{self, HEADER_BYTES};
 
 /// Frames with the device at most, if each is one descriptor.
 const QUEUE_SIZE: u16 = 256;
+/// Parts of a frame at most, and fewer in a small queue: one of more than that has could never go
+/// out. It is copied into few.
+const PARTS_MAX: usize = 64;
 
 pub(crate) struct Transmitter {
     queue: Queue,
@@ -51,19 +54,30 @@ impl Transmitter {
         })
     }
 
-    /// Queues a frame; gives it back if there is no room.
+    /// Queues a frame; gives it back if there is no room. One that never fits is dropped.
     pub(crate) fn transmit(
         &mut self,
         mut frame: TxFrame,
         counters: &mut PortCounters,
     ) -> Result<(), TxFrame> {
-        let needed = frame.chain.parts() + 1;
+        let parts_max = PARTS_MAX.min(usize::from(self.queue.size()) - 1);
+        let needed = frame.chain.parts().min(parts_max) + 1;
         if usize::from(self.queue.free()) < needed.max(usize::from(self.queue.size() / 2)) {
             self.reclaim(counters);
         }
         if usize::from(self.queue.free()) < needed {
-            counters.tx_queue_full += 1;
-            return Err(frame);
+            return self.refuse(frame, counters);
+        }
+        if frame.chain.parts() > parts_max {
+            let Some(gathered) = frame.chain.gathered(self.pool) else {
+                counters.tx_no_memory += 1;
+                return Err(frame);
+            };
+            if gathered.parts() > parts_max {
+                counters.tx_unsupported += 1;
+                return Ok(());
+            }
+            frame.chain = gathered;
         }
         let bytes = frame.chain.len() as u64;
         let Some(()) = self.put_header(&mut frame) else {
@@ -79,10 +93,20 @@ impl Transmitter {
             }
             Err(_) => {
                 frame.chain.advance(HEADER_BYTES);
-                counters.tx_queue_full += 1;
-                Err(frame)
+                self.refuse(frame, counters)
             }
         }
+    }
+
+    /// There is no room, nor will there be any in a queue that the device broke.
+    #[cold]
+    fn refuse(&self, frame: TxFrame, counters: &mut PortCounters) -> Result<(), TxFrame> {
+        if self.queue.is_broken() {
+            counters.tx_reset += 1;
+            return Ok(());
+        }
+        counters.tx_queue_full += 1;
+        Err(frame)
     }
 
     /// A frame of one part, as most are, costs no walk.

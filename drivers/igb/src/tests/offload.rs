@@ -131,7 +131,7 @@ fn a_checksum_behind_a_tag_in_the_frame_is_found() {
 }
 
 #[test]
-fn what_the_card_cannot_do_is_refused_and_changes_nothing() {
+fn what_the_card_can_never_do_is_dropped_and_queues_nothing() {
     let (rig, mut pairs) = rig();
     let good = || large(&rig, V4, &[1; 1500], 1900);
     let segment = |change: fn(&mut SegmentOffload)| {
@@ -148,7 +148,7 @@ fn what_the_card_cannot_do_is_refused_and_changes_nothing() {
         chain: chain(&rig, &ethernet(MAC, [8, 6], &[0; 60]), 1000),
         ..summed(&rig, TCP, V4)
     };
-    let refused = [
+    let never = [
         TxFrame::default(),
         arp,
         TxFrame {
@@ -172,13 +172,9 @@ fn what_the_card_cannot_do_is_refused_and_changes_nothing() {
             ..TxFrame::default()
         },
     ];
-    let count = refused.len() as u64;
-    for (index, frame) in refused.into_iter().enumerate() {
-        let (len, parts) = (frame.chain.len(), frame.chain.parts());
-        let back = pairs[0]
-            .transmit(frame)
-            .expect_err(&std::format!("frame {index}"));
-        assert_eq!((back.chain.len(), back.chain.parts()), (len, parts));
+    let count = never.len() as u64;
+    for frame in never {
+        pairs[0].transmit(frame).unwrap();
     }
     assert_eq!(pairs[0].counters().tx_unsupported, count);
     assert_eq!(pairs[0].unsent(), 0);

@@ -20,7 +20,11 @@ struct Rig {
 }
 
 fn rig() -> Rig {
-    let bench = Bench::new(8, 32);
+    rig_of(8, 32)
+}
+
+fn rig_of(queue_size: u32, buffers: usize) -> Rig {
+    let bench = Bench::new(queue_size, buffers);
     let transport = bench.transport();
     let transmitter =
         Transmitter::new(&transport, &bench.memory, bench.pool, true, 1, NO_VECTOR).unwrap();
@@ -115,6 +119,31 @@ fn a_full_ring_gives_the_frame_back_unchanged_until_the_device_has_read() {
         rig.read();
     }
     rig.send(refused.chain).unwrap();
+}
+
+#[test]
+fn a_frame_of_many_parts_is_copied_into_few() {
+    let mut rig = rig_of(32, 128);
+    let mut chain = Chain::new();
+    for byte in 0..100 {
+        chain.push_back(rig.buffer(0, &[byte]));
+    }
+    rig.send(chain).unwrap();
+    rig.transmitter.kick();
+    let bytes: Vec<u8> = rig.read().concat();
+    assert!(bytes[12..].iter().copied().eq(0..100));
+}
+
+#[test]
+fn a_frame_that_never_fits_into_the_ring_is_dropped() {
+    let mut rig = rig();
+    let mut chain = Chain::new();
+    for _ in 0..8 {
+        chain.push_back(rig.buffer(0, &[1; 2000]));
+    }
+    rig.send(chain).unwrap();
+    assert_eq!(rig.counters.tx_unsupported, 1);
+    assert_eq!(rig.transmitter.unsent(&mut rig.counters), 0);
 }
 
 #[test]
