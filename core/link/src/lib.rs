@@ -79,6 +79,7 @@ mod testing;
 mod tests;
 pub mod toeplitz;
 pub mod tx_batch;
+pub mod tx_queue;
 pub mod vlan;
 
 pub use chain::{Frame, FrameChain, RxChain, TxChain};

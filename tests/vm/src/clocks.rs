@@ -231,7 +231,8 @@ fn run_on_in_a_frozen_process(setup: &Setup) -> Result<(), String> {
     expect_alike(&start, &machine.ask_well()?)
 }
 
-fn freeze(process: Pid, span: Duration) -> Result<(), String> {
+/// Keeps a process from its CPU for a while.
+pub fn freeze(process: Pid, span: Duration) -> Result<(), String> {
     let send = |signal| kill_process(process, signal).map_err(|error| error.to_string());
     send(Signal::STOP)?;
     thread::sleep(span);

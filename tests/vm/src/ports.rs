@@ -13,8 +13,11 @@ use std::time::{Duration, Instant};
 
 use qemu::namespace;
 
+use crate::build;
+use crate::clocks::freeze;
 use crate::guest::{BOOT_PATIENCE, Guest, Setup, sietch, state_folder};
 use crate::lifecycle::{expect, said};
+use crate::netstat::value;
 use crate::{Test, networks};
 
 /// The tests.
@@ -22,6 +25,10 @@ pub const TESTS: &[Test] = &[
     (
         "a forwarded port serves fifty clients, and a thousand",
         many,
+    ),
+    (
+        "a burst longer than the card's queue leaves whole once the host goes on",
+        burst,
     ),
     ("a forwarded UDP port answers", datagrams),
     (
@@ -32,6 +39,10 @@ pub const TESTS: &[Test] = &[
 
 /// What one CPU more or less changes nothing of.
 pub const TESTS_ONCE: &[Test] = &[
+    (
+        "clients of a forwarded port that come while QEMU has no CPU are all answered",
+        unattended,
+    ),
     (
         "a forwarded port of a machine on a network serves a thousand clients",
         many_beside_a_network,
@@ -64,6 +75,24 @@ client.settimeout(60)
 client.sendall(b'PING\\r\\n')
 print('answered', client.recv(99), 'started', starting.wait())
 ";
+/// More frames than the card's queue and what is between it and passt take, but not many more.
+const BURST: u64 = 1200;
+/// Sends so many datagrams to the gateway.
+const DATAGRAMS: &str =
+    "exec 3> /dev/udp/192.0.2.1/9; for ((left = $1; left; left--)); do echo $left >&3; done";
+/// Four hundred clients that come at once, and are all answered.
+const CROWD: &str = "
+import socket
+clients = [socket.create_connection(('127.0.0.1', 6379)) for _ in range(400)]
+for client in clients:
+    client.sendall(b'PING\\r\\n')
+for client in clients:
+    client.settimeout(30)
+    answer = client.recv(99)
+    assert answer == b'+PONG\\r\\n', answer
+";
+/// Long enough for all clients to come.
+const FROZEN: Duration = Duration::from_secs(3);
 const PORT: u16 = 6379;
 const PATIENCE: Duration = Duration::from_secs(120);
 const POLL: Duration = Duration::from_millis(50);
@@ -94,6 +123,78 @@ fn many(setup: &Setup) -> Result<(), String> {
         thread::sleep(POLL);
     }
     Ok(())
+}
+
+/// More SYNs than a Unix socket has room for by default. passt sends each once.
+fn unattended(setup: &Setup) -> Result<(), String> {
+    let host = Host::with_route();
+    let forward = format!("127.0.0.1:{PORT}:{PORT}");
+    let guest = host.start(setup, "passt-unattended", &["-p", &forward], &REDIS)?;
+    guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
+    let qemu = guest.qemu().ok_or("sietch has no QEMU")?;
+    thread::scope(|scope| {
+        let frozen = scope.spawn(|| freeze(qemu, FROZEN));
+        let served = host.run(&guest, "/usr/bin/python3", &["-c", CROWD]);
+        let frozen = frozen.join().map_err(|_| "nobody froze QEMU")?;
+        frozen.and(served.map(drop))
+    })?;
+    guest.stop().map(drop)
+}
+
+/// passt stands still meanwhile, as it does on a host that has no CPU for it.
+fn burst(setup: &Setup) -> Result<(), String> {
+    let (host, name) = (Host::with_route(), "passt-burst");
+    let forward = format!("127.0.0.1:{PORT}:{PORT}");
+    let kstat = format!("{}:/kstat", build::tool("admin", "kstat")?.display());
+    let flags = ["-p", &forward, "--add", "/bin/bash", "--add", &kstat];
+    let guest = host.start(setup, name, &flags, &REDIS)?;
+    guest.expect("Ready to accept connections", BOOT_PATIENCE)?;
+    let bash = |script: &str, count: u64| {
+        let count = count.to_string();
+        let line = ["exec", name, "/bin/bash", "-c", script, "bash", &count];
+        said(sietch().args(line), 0)
+    };
+    // The gateway is known then.
+    bash(DATAGRAMS, 1)?;
+    let before = frames_sent(name)?;
+    let passt = passt_of(name).ok_or("passt does not serve the port")?;
+    signal(&passt, "STOP")?;
+    let sent = bash(DATAGRAMS, BURST).and_then(|_| frames_sent(name));
+    signal(&passt, "CONT")?;
+    if sent? >= before + BURST {
+        return Err("the card took all at once, so none had to wait".into());
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while frames_sent(name)? < before + BURST {
+        if Instant::now() > deadline {
+            let gone = frames_sent(name)? - before;
+            return Err(guest.explain(&format!("sends {gone} frames of {BURST}")));
+        }
+        thread::sleep(POLL);
+    }
+    let interfaces = bash(
+        "while read -r line; do echo \"$line\"; done < /proc/net/dev",
+        0,
+    )?;
+    guest.stop()?;
+    let eth0 = interfaces.lines().find(|line| line.starts_with("eth0:"));
+    match eth0.and_then(|line| line.split_whitespace().nth(12)) {
+        Some("0") => Ok(()),
+        _ => Err(format!("frames were dropped: {interfaces}")),
+    }
+}
+
+/// Frames that the card of a machine took.
+fn frames_sent(name: &str) -> Result<u64, String> {
+    let line = ["exec", name, "/kstat", "card::ring:tx_frames"];
+    let said = said(sietch().args(line), 0)?;
+    value(&said, "tx_frames")
+}
+
+fn signal(process: &Path, signal: &str) -> Result<(), String> {
+    let pid = process.file_name().unwrap_or_default();
+    let mut kill = Command::new("kill");
+    said(kill.arg("-s").arg(signal).arg(pid), 0).map(drop)
 }
 
 /// The switch is between passt and the machine then, and starts with it.

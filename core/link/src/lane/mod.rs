@@ -45,6 +45,7 @@ pub use fixups::complete_checksum;
 pub use flows::FlowCounters;
 pub use journal::{DropEvent, EVENTS_MAX};
 pub use segments::cut_coalesced;
+pub(crate) use transmit::HIGH as FRAMES_BEFORE_WAIT;
 pub use transmit::{Blocked, TxFlags};
 
 use flows::FlowAccounts;

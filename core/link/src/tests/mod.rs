@@ -2,3 +2,4 @@
 
 mod headers;
 mod order;
+mod tx_queue;

@@ -21,8 +21,10 @@ use alloc::boxed::Box;
 use core::any::Any;
 
 use link::lane::{Bypass, Place};
+use link::tx_queue::TxQueue;
 use mbuf::{RxFrame, TxFrame};
 
+use super::memory;
 use crate::stack::env::Port;
 
 /// A lane, as the owner of the port beside it sees it.
@@ -58,6 +60,8 @@ pub(crate) trait SideLane: Any + Send {
 /// See the module.
 pub(crate) struct Pair {
     port: Port,
+    /// What a card has no room for, while there is no lane for that.
+    queue: TxQueue,
     beside: Option<Box<Beside>>,
 }
 
@@ -78,9 +82,22 @@ pub(crate) struct Batch {
 }
 
 impl Pair {
-    /// A port alone.
-    pub fn new(port: Port) -> Self {
-        Self { port, beside: None }
+    /// A card's port alone.
+    pub fn of_card(port: Port) -> Self {
+        Self::new(port, TxQueue::new())
+    }
+
+    /// The port of a link over a card, in whose lane its frames wait.
+    pub fn of_link(port: Port) -> Self {
+        Self::new(port, TxQueue::none())
+    }
+
+    fn new(port: Port, queue: TxQueue) -> Self {
+        Self {
+            port,
+            queue,
+            beside: None,
+        }
     }
 
     /// The port.
@@ -88,12 +105,16 @@ impl Pair {
         &mut self.port
     }
 
-    /// From now on there is a lane.
+    /// From now on there is a lane, which also has what waits for room.
     pub fn put_lane(&mut self, lane: Box<dyn SideLane>) {
         let mut beside = Box::new(Beside {
             bypass: Bypass::default(),
             lane,
         });
+        for frame in self.queue.take() {
+            let taken = beside.lane.send_own(&mut self.port, frame);
+            debug_assert!(taken.is_ok(), "a lane has room for as many");
+        }
         beside.lane.settle(&mut beside.bypass);
         self.beside = Some(beside);
     }
@@ -115,11 +136,11 @@ impl Pair {
         Some(done)
     }
 
-    /// Sends a frame; it comes back where there is no room for it.
+    /// Sends a frame, or has it wait for room; it comes back where too many do.
     #[inline]
     pub fn transmit(&mut self, frame: TxFrame) -> Result<(), TxFrame> {
         let Some(beside) = &mut self.beside else {
-            return self.port.transmit(frame);
+            return self.queue.send(&mut *self.port, frame, memory::is_scarce);
         };
         if beside.bypass.sends(&frame) {
             let bytes = frame.chain.len();
@@ -187,13 +208,25 @@ impl Pair {
         self.port.kick();
     }
 
+    /// Gives the port what waits for room; true if that is something to [tell](Self::kick) of.
+    #[inline]
+    pub fn flush(&mut self) -> bool {
+        self.queue.flush(&mut *self.port)
+    }
+
+    /// Frames that [`flush`](Self::flush) is to be called for again.
+    #[inline]
+    pub fn waiting(&self) -> usize {
+        self.queue.len()
+    }
+
     /// Frames that were not sent yet.
     pub fn unsent(&mut self) -> usize {
         let in_lane = self
             .beside
             .as_ref()
             .map_or(0, |beside| beside.lane.unsent());
-        in_lane + self.port.unsent()
+        in_lane + self.queue.len() + self.port.unsent()
     }
 
     /// Whether frames are there.

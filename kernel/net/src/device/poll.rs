@@ -5,7 +5,8 @@
 //! latest [`fallback`] after the last time while programs compute. Told: at the same
 //! moments, and with what is likely the last frame of a batch (`link::tx_batch`), so that the answers
 //! to a whole batch of requests cost one notification. A CPU whose program sent by another CPU's shard
-//! tells that one's ring as well (`alarm`).
+//! tells that one's ring as well (`alarm`). What the device has no room for waits (`link::tx_queue`),
+//! no longer than [`fallback`] without a look: a device does not interrupt for room.
 //!
 //! The interrupt stays disarmed while frames come. It is armed before a halt, and when a
 //! look finds nothing, or the frame of a client that waits for its answer before it sends
@@ -82,7 +83,7 @@ pub(crate) fn attach(port: Port) {
     let facts = facts_of(&*port);
     stack::first().with_shard(0, |stack, link| {
         stack.attach(facts);
-        link.attachment = Attachment::Own(Pair::new(port));
+        link.attachment = Attachment::Own(Pair::of_card(port));
     });
     set_attached(&facts);
 }
@@ -240,7 +241,10 @@ pub(crate) fn run_due(of: &NetStack, stack: &mut Stack, link: &mut Link) -> Inst
     if let Attachment::Own(_) = link.attachment {
         announce(link);
     }
-    deadline
+    match link.has_waiting() {
+        true => deadline.min(link.now + fallback()),
+        false => deadline,
+    }
 }
 
 /// A shard of the card has what the first one has.
@@ -335,6 +339,13 @@ fn after_send_by(link: &mut Link, is_served: impl FnOnce(&Link) -> bool) {
         link.is_loop_alarmed = true;
         alarm::arm(link, link.now + LOOP_FALLBACK);
     }
+}
+
+/// A frame waits for the device's room, and perhaps nobody rests or sends before there is some.
+#[cold]
+pub(crate) fn await_room(link: &mut Link) {
+    alarm::arm_fallback(link, link.now + fallback());
+    alarm::note(link);
 }
 
 /// Sees to it that the deadlines which sending set are heard of: nobody else may wake the

@@ -2,7 +2,7 @@
 //!
 //! Each pair has a lock of its own, taken for a few instructions: the shard's CPU receives
 //! by it, and whoever works for the shard sends by it. Shard `n` has pair `n`. The card is told
-//! of frames without the shard's lock: that may take as long as the host likes. Which CPU runs the
+//! of frames without the shard's lock, unless its room has run out: that may take as long as the host likes. Which CPU runs the
 //! shard is said by `runners`.
 //!
 //! The rings are the machine's, not a stack's: they are those of the one physical card, which
@@ -15,6 +15,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use hal::PortCounters;
 use link::RxChain;
@@ -56,6 +57,8 @@ pub(crate) struct Ring {
     state: Spin<State>,
     /// Frames handed to the card.
     tx: TxBatch,
+    /// Whether frames wait for the card's room, for who only looks; changes under the lock.
+    has_waiting: AtomicBool,
     /// Of the stack whose card it is.
     shared: Arc<Shared>,
 }
@@ -155,7 +158,7 @@ impl Ring {
         Self {
             number,
             state: Spin::new(State {
-                pair: Pair::new(port),
+                pair: Pair::of_card(port),
                 steering,
                 batch: RxChain::new(),
                 is_armed: false,
@@ -163,6 +166,7 @@ impl Ring {
                 counters: RingCounters::default(),
             }),
             tx: TxBatch::new(),
+            has_waiting: AtomicBool::new(false),
             shared: stack::first().shared.clone(),
         }
     }
@@ -175,12 +179,13 @@ impl Ring {
         count == BATCH_FRAMES_MAX
     }
 
-    /// Gives the card a frame; false if its queue is full.
+    /// Gives the card a frame, or has it wait for room; false if too many do.
     #[inline]
     pub(crate) fn transmit(&self, frame: TxFrame) -> bool {
         let mut state = self.state.lock();
         let is_sent = state.pair.transmit(frame).is_ok();
         state.counters.sent += u64::from(is_sent);
+        self.note_waiting(&state.pair);
         if is_sent {
             self.tx.note_sent();
         }
@@ -199,14 +204,29 @@ impl Ring {
         &self.tx
     }
 
-    /// Tells the card of what it was given.
+    /// Tells the card of what it was given, and of what it has room for now.
     pub(crate) fn announce(&self) {
-        if self.tx.unannounced() != 0 {
+        if self.tx.unannounced() != 0 || self.has_waiting() {
             let mut state = self.state.lock();
-            if self.tx.announce() {
+            if state.pair.flush() | self.tx.announce() {
                 state.pair.kick();
                 watchdog::kicked();
             }
+            self.note_waiting(&state.pair);
+        }
+    }
+
+    /// Whether frames wait for the card's room.
+    #[inline]
+    pub(crate) fn has_waiting(&self) -> bool {
+        self.has_waiting.load(Relaxed)
+    }
+
+    #[inline]
+    fn note_waiting(&self, pair: &Pair) {
+        let has_waiting = pair.waiting() != 0;
+        if has_waiting != self.has_waiting() {
+            self.has_waiting.store(has_waiting, Relaxed);
         }
     }
 

@@ -35,7 +35,7 @@ impl NetStack {
         let before = self.with_shard(shard, |stack, link| {
             stack.attach(facts);
             link.interface = number;
-            link.attachment = Attachment::Own(Pair::new(port));
+            link.attachment = Attachment::Own(Pair::of_link(port));
             Interface::counted(stack.stats())
         });
         let interface = Interface {

@@ -20,6 +20,7 @@ use super::wake::Wake;
 use super::{NetStack, Shared};
 use crate::device::alarm::Alarm;
 use crate::device::pair::Pair;
+use crate::device::poll::await_room;
 use crate::device::pulls::Pulls;
 use crate::device::reception;
 use crate::device::ring::Ring;
@@ -69,7 +70,7 @@ pub struct Link {
     taken: [u64; CPUS_MAX],
     /// Frames between the device and the stack; empty but during a batch.
     pub(crate) batch: VecDeque<RxFrame>,
-    /// The device's queue was full: frames that were dropped, as a wire would.
+    /// Too many frames waited for the device's queue: those that were dropped.
     pub(crate) queue_full_drops: u64,
     /// Which version of the routes the stack has; of the first shard, which it published.
     pub(crate) routes_version: u32,
@@ -158,6 +159,9 @@ impl Link {
             Attachment::Ring(ring) => ring.transmit(frame),
         };
         self.queue_full_drops += u64::from(!is_sent);
+        if self.has_waiting() {
+            await_room(self);
+        }
     }
 
     /// Frames that a port of a link had no room for.
@@ -184,14 +188,26 @@ impl Link {
         }
     }
 
-    /// Tells the device about the frames that it was given.
+    /// Whether frames wait for the device's room: [`announce`](Self::announce) is to be called again.
+    #[inline]
+    pub(crate) fn has_waiting(&self) -> bool {
+        match &self.attachment {
+            Attachment::Own(pair) => pair.waiting() != 0,
+            Attachment::Ring(ring) => ring.has_waiting(),
+            Attachment::None => false,
+        }
+    }
+
+    /// Tells the device about the frames that it was given, and of those that it has room for now.
     pub(crate) fn announce(&mut self) {
         match &mut self.attachment {
-            Attachment::Own(pair) if self.tx.announce() => {
-                pair.kick();
-                watchdog::kicked();
+            Attachment::Own(pair) => {
+                if pair.flush() | self.tx.announce() {
+                    pair.kick();
+                    watchdog::kicked();
+                }
             }
-            Attachment::Own(_) | Attachment::None => {}
+            Attachment::None => {}
             Attachment::Ring(ring) => ring.announce(),
         }
     }
