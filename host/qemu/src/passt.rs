@@ -14,6 +14,9 @@
 //! card take its frames before the new status counts). It reads no further meanwhile. So what it reads first, of a machine that boots, are
 //! frames that nobody misses; the SYNs wait behind them, and the kernel refuses them, or its server answers.
 //!
+//! SYNs that come while QEMU has no CPU wait there too, as many as have room: passt drops what the socket does not take. So its end
+//! has as much as the host allows (`net.core.wmem_max`), hundreds of SYNs at least.
+//!
 //! It ends with the wire's other end, so with the machine, however that ends, and with us if there is no QEMU yet. On a network
 //! of machines its switch calls, and calls again if it was started anew: passt ends with us only.
 //!
@@ -35,6 +38,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rustix::net::sockopt::set_socket_send_buffer_size;
 use rustix::process::{Pid, getuid, setpriority_process};
 
 use crate::machine::{Forward, Forwarder, Machine, Net, Origin, Protocol};
@@ -52,6 +56,8 @@ pub const FIRST_STATION: [u8; 6] = [0x52, 0x54, 0, 0x12, 0x34, 0x56];
 const NOBODYS_STATION: [u8; 6] = [2, 0, 0, 0, 0, 0];
 /// What QEMU reads at once of a card's stream (`NET_BUFSIZE`).
 const QEMUS_BUFFER_BYTES: usize = 4096 + 65536;
+/// More than Linux gives, so passt's end gets the most; passt asks as much for a QEMU that calls it.
+const SEND_BUFFER_BYTES: usize = 1 << 30;
 /// Ethernet's longest frame, without its check sequence.
 const FRAME_BYTES_MAX: usize = 1514;
 /// RARP (RFC 903), in which QEMU announces a machine that has moved, too.
@@ -168,6 +174,7 @@ impl Passt {
 /// as QEMU reads at once and then drops (see the module).
 fn wire(station: [u8; 6], boots: bool) -> io::Result<(OwnedFd, Wire)> {
     let (mut passts, mut qemus) = UnixStream::pair()?;
+    set_socket_send_buffer_size(&passts, SEND_BUFFER_BYTES)?;
     qemus.write_all(&framed(&announcement(station)))?;
     if boots {
         let mut frame = announcement(NOBODYS_STATION);
