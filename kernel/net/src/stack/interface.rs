@@ -222,7 +222,7 @@ pub struct Traffic {
     pub bytes_out: u64,
     /// Received frames that found the stack's queue full.
     pub dropped_in: u64,
-    /// Frames to send that found the card's queue full.
+    /// Frames to send that too many waited for the card before.
     pub dropped_out: u64,
 }
 
@@ -265,7 +265,6 @@ impl NetStack {
         };
         for shard in self.shards_of(of) {
             self.with_shard(shard, |stack, link| {
-                sum.dropped_out += link.queue_full_drops;
                 let counts = &stack.stats().counts;
                 let [frames_in, frames_out, bytes_in, bytes_out] = match of.number {
                     LOOPBACK => {
@@ -274,6 +273,7 @@ impl NetStack {
                         [frames, frames, bytes, bytes]
                     }
                     _ => {
+                        sum.dropped_out += link.queue_full_drops;
                         sum.dropped_in += link.port_drops();
                         Interface::counted(stack.stats())
                     }
