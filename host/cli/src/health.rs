@@ -248,7 +248,8 @@ pub fn watch(
     check: Check,
     act: impl FnOnce(OnUnhealthy) + Send + 'static,
 ) {
-    let (name, path) = (name.to_string(), folder.path().to_path_buf());
+    let (name, folder) = (name.to_string(), folder.clone());
+    let path = folder.path().to_path_buf();
     let mut health = Health::starting();
     health.write(&path);
     thread::spawn(move || {
@@ -270,6 +271,10 @@ pub fn watch(
         let start = Instant::now();
         loop {
             thread::sleep(health.pause(&check, start.elapsed()));
+            if folder.own_settings().is_none() {
+                // The next machine of that name is not ours to ask.
+                return;
+            }
             let is_starting = start.elapsed() < check.grace();
             let Some(answer) = probe::ask(&name, &check.command, check.timeout) else {
                 return;

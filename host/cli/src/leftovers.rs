@@ -3,8 +3,8 @@
 //! A folder is made as `.new-PID-NAME` and renamed into its place; one that goes is renamed to `.old-PID-NAME` first. So what
 //! has a name is whole, and what was left is known by the number of a process that is no `sietch` any more.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use crate::processes;
 
@@ -43,11 +43,16 @@ pub fn sweep(base: &Path) {
     }
 }
 
-/// Removes a folder: at one moment it has its name, at the next it is gone.
-pub fn remove(folder: &Path) -> std::io::Result<()> {
+/// Takes a folder from its place, so that it can be removed afterwards: at one moment it has its name, at the next not.
+pub fn put_aside(folder: &Path) -> io::Result<PathBuf> {
     let old = old_of(folder);
     fs::rename(folder, &old)?;
-    fs::remove_dir_all(old)
+    Ok(old)
+}
+
+/// Takes a folder from its place and removes it.
+pub fn remove(folder: &Path) -> io::Result<()> {
+    put_aside(folder).and_then(fs::remove_dir_all)
 }
 
 #[cfg(test)]

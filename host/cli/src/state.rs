@@ -4,12 +4,15 @@
 //! The folder outlives the machine so that `logs` works afterwards; the next machine
 //! of the same name takes it over. A machine runs while the process in its settings
 //! is there.
+//!
+//! A folder is found by its name, so between a look at it and what is done because of it another command may have put the next
+//! machine's there. Who gives a folder its place, or takes it away, therefore locks the [`Places`] and the folder that is there, looks
+//! again, and does it by a rename; who writes to a folder by its name has one of the two locked. Lock order: the places, then one
+//! folder ([`Folder::lock`]).
 
-use std::collections::BTreeMap;
 use std::env;
 use std::fs::{self, DirBuilder, Permissions};
-use std::iter;
-use std::net::Ipv4Addr;
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -18,14 +21,18 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use qemu::Machine;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, Signal, kill_process};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::failure::Failure;
-use crate::flags::RunFlags;
 use crate::stdio::StdFile;
 use crate::wish::{self, Wish};
 use crate::{leftovers, processes};
+
+mod settings;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use settings::STATUS_KILLED;
+pub use settings::{Ended, Settings};
 
 /// How long a session may take to end with its machine.
 const SESSION_PATIENCE: Duration = Duration::from_secs(10);
@@ -34,170 +41,6 @@ const START_PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(20);
 /// The file with the number of the process that starts a machine.
 const OWNER: &str = "owner";
-
-/// What `ps` and `stop` know of a machine.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Settings {
-    /// The machine's name.
-    pub name: String,
-    /// The program and its arguments.
-    pub command: Vec<String>,
-    /// QEMU's process.
-    pub qemu_pid: u32,
-    /// The process that serves the console.
-    pub session_pid: u32,
-    /// What tells both from others that have their numbers later ([`crate::processes`]).
-    #[serde(default)]
-    pub qemu_mark: Option<String>,
-    /// See [`Settings::qemu_mark`].
-    #[serde(default)]
-    pub session_mark: Option<String>,
-    /// Forwarded ports, as `ip:port->port/protocol`.
-    pub ports: Vec<String>,
-    /// The network that it is on, and its address there.
-    #[serde(default)]
-    pub network: Option<String>,
-    /// See [`Settings::network`].
-    #[serde(default)]
-    pub address: Option<Ipv4Addr>,
-    /// The other networks that it is on, with its addresses there.
-    #[serde(default)]
-    pub further_networks: BTreeMap<String, Ipv4Addr>,
-    /// The kernel that it runs.
-    pub kernel: PathBuf,
-    /// The files of the volumes that it uses.
-    #[serde(default)]
-    pub volumes: Vec<PathBuf>,
-    /// Memory in MiB.
-    pub memory_mib: u32,
-    /// Start, in seconds since the epoch.
-    pub started_s: u64,
-    /// The arguments of its `sietch`, and where that was called.
-    #[serde(default)]
-    pub arguments: Vec<String>,
-    /// See [`Settings::arguments`].
-    #[serde(default)]
-    pub directory: PathBuf,
-    /// Words about it, of `--label` and the image.
-    #[serde(default)]
-    pub labels: BTreeMap<String, String>,
-    /// Words about it that only `inspect` shows.
-    #[serde(default)]
-    pub annotations: BTreeMap<String, String>,
-    /// The image, if it is of one.
-    #[serde(default)]
-    pub image: Option<String>,
-    /// The image's digest: it may have several names, and its machine's may be another's now.
-    #[serde(default)]
-    pub image_id: Option<String>,
-    /// The signal that asks its program to end, if not SIGTERM.
-    #[serde(default)]
-    pub stop_signal: Option<u8>,
-    /// Seconds after which a program that was asked to end is ended.
-    #[serde(default)]
-    pub stop_timeout_s: Option<u64>,
-    /// How its image wants its program to be asked whether it is well.
-    #[serde(default)]
-    pub healthcheck: Option<Value>,
-    /// How often it was started again.
-    #[serde(default)]
-    pub restarts: u32,
-    /// Whether it has ended and is about to be started again.
-    #[serde(default)]
-    pub is_restarting: bool,
-    /// How it ended, once it has and its session could say it.
-    #[serde(default)]
-    pub ended: Option<Ended>,
-}
-
-/// The end of a machine.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub struct Ended {
-    /// The exit status of its `sietch run`.
-    pub status: u8,
-    /// When, in seconds since the epoch.
-    pub at_s: u64,
-}
-
-/// How long a program that was asked to end may take if nobody says otherwise, as with docker.
-const STOP_PATIENCE_S: u64 = 10;
-/// The status of a machine whose session was killed with it, as a shell has it.
-pub(crate) const STATUS_KILLED: u8 = 137;
-
-impl Settings {
-    /// Whether it runs, or its session has still to say how it ended.
-    pub fn is_served(&self) -> bool {
-        match (self.is_restarting, self.ended) {
-            (true, _) => self.has_session(),
-            (false, Some(_)) => false,
-            (false, None) => self.has_qemu() || self.has_session(),
-        }
-    }
-
-    /// With QEMU's process.
-    pub fn with_qemu(self, pid: u32) -> Self {
-        Self {
-            qemu_pid: pid,
-            qemu_mark: processes::mark_of(pid),
-            ..self
-        }
-    }
-
-    /// As one of a machine that this process starts now.
-    pub fn of_now(self) -> Self {
-        Self {
-            qemu_pid: 0,
-            qemu_mark: None,
-            session_pid: std::process::id(),
-            session_mark: processes::mark_of(std::process::id()),
-            started_s: now_s(),
-            arguments: env::args().skip(1).collect(),
-            directory: env::current_dir().unwrap_or_default(),
-            is_restarting: false,
-            ended: None,
-            ..self
-        }
-    }
-
-    /// `running`, `restarting` or `exited`.
-    pub fn state(&self) -> &'static str {
-        match (self.is_served(), self.is_restarting) {
-            (true, true) => "restarting",
-            (true, false) => "running",
-            (false, _) => "exited",
-        }
-    }
-
-    /// Whether the process that keeps it is there.
-    fn has_session(&self) -> bool {
-        processes::is_called(self.session_pid, self.session_mark.as_deref(), "sietch")
-    }
-
-    /// Whether QEMU is there.
-    fn has_qemu(&self) -> bool {
-        processes::is_called(self.qemu_pid, self.qemu_mark.as_deref(), "qemu")
-    }
-
-    /// How long a program that was asked to end may take.
-    pub fn stop_patience(&self, seconds: Option<u64>) -> Duration {
-        let seconds = seconds.or(self.stop_timeout_s);
-        Duration::from_secs(seconds.unwrap_or(STOP_PATIENCE_S))
-    }
-
-    /// How many words at the end of its line are the program's: none if it went on from a snapshot, whose program it has.
-    pub fn words_of_program(&self) -> usize {
-        let line = iter::once("sietch").chain(self.arguments.iter().map(String::as_str));
-        match RunFlags::of_line(line) {
-            Ok(flags) => flags.program.command().len(),
-            Err(_) => self.command.len(),
-        }
-    }
-
-    /// The exit status of one that has ended.
-    pub fn status(&self) -> u8 {
-        self.ended.map_or(STATUS_KILLED, |ended| ended.status)
-    }
-}
 
 /// Kills a machine that runs.
 pub fn kill(settings: &Settings) {
@@ -208,6 +51,12 @@ pub fn kill(settings: &Settings) {
         // It may end by itself right now, which is as good.
         let _ = kill_process(pid, Signal::KILL);
     }
+}
+
+/// While this lives, no machine's folder comes to its place or leaves it.
+#[derive(Debug)]
+pub struct Places {
+    _locked: fs::File,
 }
 
 /// The folder of one machine.
@@ -244,19 +93,25 @@ impl Folder {
     /// Takes the folder of `name` unless it is in use.
     fn try_take(name: &str) -> Result<Option<Self>, Failure> {
         let folder = Self::of(name);
-        let is_free = !folder.is_in_use() && !folder.is_of_data();
-        let is_ours = is_free && folder.make_fresh()?;
+        let is_ours = !folder.is_in_use() && !folder.is_of_data() && folder.make_fresh()?;
         Ok(is_ours.then_some(folder))
     }
 
     /// Whether a machine runs here, or somebody is starting one.
-    fn is_in_use(&self) -> bool {
+    pub fn is_in_use(&self) -> bool {
         match self.settings() {
             Some(settings) => {
                 settings.has_qemu() || settings.is_restarting && settings.has_session()
             }
             None => self.owner().is_some_and(|own| processes::is_there(&own)),
         }
+    }
+
+    /// Locks the places of all machines' folders.
+    pub fn lock_places(&self) -> Result<Places, Failure> {
+        let base = self.0.parent().unwrap_or(&self.0);
+        let locked = lock_folder(base)?;
+        Ok(Places { _locked: locked })
     }
 
     /// The process that starts a machine here ([`processes::told`]).
@@ -268,6 +123,7 @@ impl Folder {
     ///
     /// Errors: `NameTaken` if somebody took the folder meanwhile.
     pub fn take_over(&self, name: &str, from: &str) -> Result<(), Failure> {
+        let _places = self.lock_places()?;
         if self.owner().as_deref() != Some(from) {
             return Err(Failure::NameTaken { name: name.into() });
         }
@@ -303,15 +159,19 @@ impl Folder {
     /// Replaces what a machine of this name left behind; false if somebody else was
     /// faster. The folder appears with its owner's number in it, by one rename.
     fn make_fresh(&self) -> Result<bool, Failure> {
-        // It may not be there, or go just now by another one's hand.
-        let _ = leftovers::remove(&self.0);
         let draft = leftovers::draft_of(&self.0);
         fs::create_dir_all(&draft)
             .and_then(|()| fs::write(draft.join(OWNER), processes::told(std::process::id())))
             .map_err(Failure::file(&draft))?;
-        let is_ours = fs::rename(&draft, &self.0).is_ok();
-        if !is_ours {
-            let _ = fs::remove_dir_all(&draft);
+        let places = self.lock_places()?;
+        // There may be no old one.
+        let folder = self.lock().ok();
+        let is_free = !self.is_in_use() && !self.is_of_data();
+        let old = is_free.then(|| leftovers::put_aside(&self.0));
+        let is_ours = is_free && fs::rename(&draft, &self.0).is_ok();
+        drop((folder, places));
+        for gone in old.and_then(io::Result::ok).iter().chain([&draft]) {
+            let _ = fs::remove_dir_all(gone);
         }
         Ok(is_ours)
     }
@@ -382,10 +242,7 @@ impl Folder {
 
     /// Keeps others that change settings from doing so meanwhile.
     pub fn lock(&self) -> Result<fs::File, Failure> {
-        let folder = fs::File::open(&self.0).map_err(Failure::file(&self.0))?;
-        flock(&folder, FlockOperation::LockExclusive)
-            .map_err(|error| Failure::file(&self.0)(error.into()))?;
-        Ok(folder)
+        lock_folder(&self.0)
     }
 
     /// Whether the next machine of that name has it, and not that of this process any more.
@@ -412,33 +269,49 @@ impl Folder {
     /// Waits until the session of a machine that has ended, or is about to, has said how; not for ever, as it may have
     /// output that nobody reads.
     pub fn wait_for_session(&self) {
-        self.wait_while_served(|_| ());
-    }
-
-    /// Kills the machine, also one that is started again just now, and waits for its session in the same way.
-    pub fn kill_and_wait_for_session(&self) {
-        self.wait_while_served(kill);
-    }
-
-    fn wait_while_served(&self, act: impl Fn(&Settings)) {
-        let deadline = Instant::now() + SESSION_PATIENCE;
         let served = || self.settings().filter(Settings::is_served);
+        self.wait_while(served, |_| ());
+    }
+
+    /// Kills the machine, also if it is started again just now, and waits for its session in the same way.
+    pub fn kill_and_wait_for_session(&self, machine: &Settings) {
+        self.wait_while(|| self.served_as(machine), kill);
+    }
+
+    /// The settings while the machine runs whose were those; the next one of its name is another one.
+    pub fn served_as(&self, machine: &Settings) -> Option<Settings> {
+        let served = self.settings().filter(Settings::is_served);
+        served.filter(|now| now.is_of_session_of(machine))
+    }
+
+    fn wait_while(&self, served: impl Fn() -> Option<Settings>, act: impl Fn(&Settings)) {
+        let deadline = Instant::now() + SESSION_PATIENCE;
         while let Some(settings) = served().filter(|_| Instant::now() < deadline) {
             act(&settings);
             thread::sleep(POLL);
         }
     }
 
-    /// Removes all that is kept of a machine that has ended, unless its session has done that meanwhile (`--rm`).
-    pub fn remove(&self) -> Result<(), Failure> {
-        match leftovers::remove(&self.0) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(Failure::file(&self.0)),
+    /// Removes all that is kept of a machine, unless the folder is not what is `meant` any more; false then. That it is gone
+    /// already, as by its session (`--rm`), is no failure.
+    pub fn remove_if(&self, meant: impl FnOnce(&Self) -> bool) -> Result<bool, Failure> {
+        let places = self.lock_places()?;
+        let folder = self.lock().ok();
+        if !meant(self) {
+            return Ok(false);
+        }
+        let old = leftovers::put_aside(&self.0);
+        drop((folder, places));
+        match old.and_then(fs::remove_dir_all) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(Failure::file(&self.0)(error))
+            }
+            _ => Ok(true),
         }
     }
 
-    /// Gives it another name, which nobody has.
-    pub fn rename(&self, name: &str) -> Result<(), Failure> {
+    /// Gives it another name, which nobody has. The caller has the places locked.
+    pub fn rename(&self, name: &str, _: &Places) -> Result<(), Failure> {
         fs::rename(&self.0, base().join(name)).map_err(Failure::file(&self.0))
     }
 
@@ -479,6 +352,14 @@ impl Folder {
             .and_then(|()| fs::rename(&draft, &path))
             .map_err(Failure::file(path))
     }
+}
+
+/// The lock goes with the file.
+fn lock_folder(path: &Path) -> Result<fs::File, Failure> {
+    let folder = fs::File::open(path).map_err(Failure::file(path))?;
+    flock(&folder, FlockOperation::LockExclusive)
+        .map_err(|error| Failure::file(path)(error.into()))?;
+    Ok(folder)
 }
 
 /// The machines that run, by name.

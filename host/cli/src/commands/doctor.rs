@@ -12,7 +12,7 @@ use crate::kernel_file;
 use crate::networks;
 use crate::oci;
 use crate::snapshots;
-use crate::state;
+use crate::state::{self, Folder};
 use crate::volumes;
 
 /// One check's result. The tag and the sentence are the fields of `--output json`.
@@ -111,7 +111,8 @@ fn tap() -> Finding {
 /// Removes what commands left that were killed, where the next command does not.
 fn leftovers() -> Option<Finding> {
     let removed = state::abandoned().into_iter();
-    let removed = removed.filter(|folder| folder.remove().is_ok()).count();
+    let remove = |folder: &Folder| matches!(folder.remove_if(Folder::is_abandoned), Ok(true));
+    let removed = removed.filter(remove).count();
     (removed > 0).then(|| {
         Finding::Note(format!(
             "What was left of {removed} machines whose start was cut off is removed."

@@ -14,23 +14,26 @@ pub fn rename(flags: &RenameFlags) -> Result<u8, Failure> {
     let folder = Folder::of(old);
     let no_such = || Failure::NoSuchMachine { name: old.clone() };
     folder.settings().ok_or_else(no_such)?;
+    let places = folder.lock_places()?;
     // Somebody may change its line right now.
     let _lock = folder.lock()?;
     let settings = folder.settings().ok_or_else(no_such)?;
     if settings.is_served() {
         return Err(Failure::StillRuns { name: old.clone() });
     }
-    if Folder::of(new).settings().is_some() {
+    if Folder::of(new).settings().is_some() || Folder::of(new).is_in_use() {
         return Err(Failure::NameTaken { name: new.clone() });
     }
     let arguments = line::with(&settings, "--name", Some(new));
     // Where it does not move, nothing of it has changed.
-    folder.rename(new)?;
+    folder.rename(new, &places)?;
     Folder::of(new).write_settings(&Settings {
         name: new.clone(),
         arguments,
         ..settings
     })?;
+    // Others are not to wait for our output.
+    drop(places);
     events::note(new, "rename", None);
     println!("{new}");
     Ok(0)

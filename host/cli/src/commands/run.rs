@@ -279,10 +279,7 @@ impl Started<'_> {
         if let Some(recorder) = recorder {
             recorder.finish();
         }
-        if !folder.is_of_another() {
-            // One that goes on from a snapshot has none.
-            let _ = fs::remove_file(&machine.initrd);
-        }
+        remove_initrd(folder, machine);
         if status != state::STATUS_KILLED || !is_lost(&served) {
             tell(self.qemu, &served, self.title, machine);
         }
@@ -295,6 +292,16 @@ impl Started<'_> {
         }
         clear_up(flags, folder, settings.image.as_deref())?;
         Ok(status)
+    }
+}
+
+/// Gives back what only its start needed.
+fn remove_initrd(folder: &Folder, machine: &Machine) {
+    // Or the next machine's folder comes between.
+    let _lock = folder.lock();
+    if !folder.is_of_another() {
+        // One that goes on from a snapshot has none.
+        let _ = fs::remove_file(&machine.initrd);
     }
 }
 
@@ -355,7 +362,7 @@ fn clear_up(flags: &RunFlags, folder: &Folder, image: Option<&str>) -> Result<()
         return Ok(());
     }
     if flags.rm && folder.path().exists() {
-        folder.remove()?;
+        folder.remove_if(|folder| !folder.is_of_another())?;
     }
     if let Some(image) = image.filter(|_| flags.rmi) {
         remove_image(image);

@@ -33,7 +33,11 @@ pub(super) fn stop_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> 
     folder.wait_for_start();
     let settings = folder.settings().filter(Settings::is_served);
     let settings = settings.ok_or_else(|| Failure::NoSuchMachine { name: name.into() })?;
-    let wish = folder.note_wish_to_stop()?;
+    let wish = match folder.note_wish_to_stop() {
+        // It has ended, and with `--rm` nothing is left.
+        Err(_) if !folder.path().exists() => return Ok(()),
+        noted => noted?,
+    };
     let is_heard = ask(&folder, &settings);
     wish.settle()?;
     let patience = match is_heard {
@@ -43,13 +47,10 @@ pub(super) fn stop_one(name: &str, seconds: Option<u64>) -> Result<(), Failure> 
         false => Duration::ZERO,
     };
     let deadline = deadline_after(patience);
-    while folder
-        .settings()
-        .is_some_and(|settings| settings.is_served())
-    {
+    while let Some(now) = folder.served_as(&settings) {
         if Instant::now() >= deadline {
             // It may have been started again just before the wish was there.
-            folder.settings().iter().for_each(kill);
+            kill(&now);
         }
         thread::sleep(POLL);
     }
