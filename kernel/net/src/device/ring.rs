@@ -204,7 +204,7 @@ impl Ring {
         &self.tx
     }
 
-    /// Tells the card of what it was given, and of what it has room for now.
+    /// Tells the card of what it was given, and of what it has room for by then.
     pub(crate) fn announce(&self) {
         if self.tx.unannounced() != 0 || self.has_waiting() {
             let mut state = self.state.lock();

@@ -198,7 +198,7 @@ impl Link {
         }
     }
 
-    /// Tells the device about the frames that it was given, and of those that it has room for now.
+    /// Tells the device about the frames that it was given, and of those that it has room for by then.
     pub(crate) fn announce(&mut self) {
         match &mut self.attachment {
             Attachment::Own(pair) => {
