@@ -36,6 +36,7 @@ needs_test() {
 	ip iproute2
 	numactl numactl
 	unshare util-linux
+	fincore util-linux-extra
 	slabtop procps
 	/usr/bin/netstat net-tools
 	sar sysstat

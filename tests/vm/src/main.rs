@@ -122,6 +122,7 @@ mod rings;
 mod root_disk;
 mod roots;
 mod seen;
+mod shared_root;
 mod shell;
 mod snapshots;
 mod snoop;
@@ -232,6 +233,18 @@ fn suites_of_failing_disks(setup: &Setup) -> Vec<&'static [Test]> {
     ]
 }
 
+/// Tests of what machines start from: folders and images.
+fn suites_of_images(setup: &Setup) -> Vec<&'static [Test]> {
+    vec![
+        ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
+        ours(setup, roots::TESTS),
+        ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
+        ours(setup, images::TESTS),
+        ours(setup, once(setup, Cpus::Several, images::TESTS_ONCE)),
+        ours(setup, once(setup, Cpus::Several, shared_root::TESTS_ONCE)),
+    ]
+}
+
 /// The other tests of what only runs in a machine, in the order in which they run: servers and their like.
 fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
     vec![
@@ -244,14 +257,9 @@ fn suites_of_servers(setup: &Setup) -> Vec<&'static [Test]> {
         once(setup, Cpus::One, umem::TESTS),
         volume::TESTS,
         ours(setup, volumes::TESTS),
-        ours(setup, once(setup, Cpus::Several, root_disk::TESTS)),
-        ours(setup, roots::TESTS),
-        ours(setup, once(setup, Cpus::Several, roots::TESTS_OF_APACHE)),
         ours(setup, once(setup, Cpus::Several, networks::TESTS)),
         ours(setup, once(setup, Cpus::Several, ports::TESTS_ONCE)),
         ours(setup, once(setup, Cpus::Several, compose::TESTS_ONCE)),
-        ours(setup, images::TESTS),
-        ours(setup, once(setup, Cpus::Several, images::TESTS_ONCE)),
         ours(setup, databases::TESTS),
         ours(setup, logged::TESTS),
         ours(setup, once(setup, Cpus::Several, logged_cuts::TESTS)),
@@ -377,6 +385,7 @@ fn suites_of_tools(setup: &Setup) -> Vec<&'static [Test]> {
 /// The suites for the host as it is.
 fn suites_of(setup: &Setup) -> Vec<&'static [Test]> {
     let busy = [
+        suites_of_images(setup),
         suites_of_servers(setup),
         suites_of_programs(setup),
         suites_of_disks(setup),
