@@ -35,6 +35,10 @@ pub const TESTS: &[Test] = &[
         "a connection goes to and fro between processes that use it in turns",
         goes_to_and_fro,
     ),
+    (
+        "a connection of two processes that end together is closed",
+        ends_with_two_at_once,
+    ),
 ];
 
 const SERVER: SocketAddr = {
@@ -326,6 +330,54 @@ fn goes_to_and_fro(setup: &Setup) -> Result<(), String> {
     }
     let ended = peer.ends();
     ended.map_err(|why| shell.guest.explain(&format!("at the end: {why}")))?;
+    is_quiet(&mut shell)?;
+    shell.leave().map(drop)
+}
+
+/// The child has the connection. It ends while the parent, whose sockets are closed, still waits for a reader of its output.
+const TOGETHER: &str = r#"
+import ctypes, os, socket, time
+server = socket.create_server(("", 7))
+print("serving", flush=True)
+output, full = os.pipe()
+if os.fork() == 0:
+    os.close(full)
+    time.sleep(5)
+    while os.read(output, 65536):
+        pass
+    os._exit(0)
+peer, _ = server.accept()
+heard, has_it = os.pipe()
+if os.fork() == 0:
+    peer.recv(1)
+    os.write(has_it, b"x")
+    time.sleep(1)
+    os._exit(0)
+os.read(heard, 1)
+os.set_blocking(full, False)
+try:
+    while True:
+        os.write(full, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(full, True)
+os.dup2(full, 1)
+libc = ctypes.CDLL(None)
+libc.printf(b"the last words\n")
+libc.exit(0)
+"#;
+
+fn ends_with_two_at_once(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup, TOGETHER)?;
+    let mut peer = Peer::new()?;
+    peer.say(b"a")?;
+    let rest = peer.rest().and_then(|rest| match rest.is_empty() {
+        true => Ok(()),
+        false => Err(format!("{} bytes came", rest.len())),
+    });
+    rest.map_err(|why| shell.guest.explain(&why))?;
     is_quiet(&mut shell)?;
     shell.leave().map(drop)
 }

@@ -43,6 +43,7 @@ extern "C" fn at_exit() {
 fn end(is_orderly: bool) {
     logged::end();
     let mut states = stop();
+    states.iter_mut().for_each(|state| state.renounce_loans());
     let hosts = states.iter_mut().filter_map(|state| state.host());
     let mut hosts: Vec<_> = hosts.filter(|host| host.is_up()).collect();
     hosts.iter_mut().for_each(|host| host.close_all());

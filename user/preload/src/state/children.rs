@@ -168,6 +168,13 @@ impl State {
         }
     }
 
+    /// This process is at its end: what others have stays theirs. Threads outlive the lock by a moment, and would claim
+    /// connections of which nobody would tell the peers that they are closed.
+    pub fn renounce_loans(&mut self) {
+        self.loans.clear();
+        numbers::disinherit();
+    }
+
     /// Whether others may claim what we have.
     pub fn is_lending(&self) -> bool {
         !self.lending.is_empty()
