@@ -36,14 +36,14 @@ unsafe fn become_program(
         // SAFETY: **Caller**.
         without_library::prepare(unsafe { CStr::from_ptr(path) }, is_kept);
     }
-    let Some(leaving) = inherited_fds::leave() else {
-        return run(given);
-    };
+    let (stopped, leaving) = inherited_fds::leave();
     // SAFETY: **Caller**.
-    let environment = unsafe { Environment::with(given, &leaving) };
-    let outcome = run(environment.pointer());
+    let environment = leaving
+        .as_ref()
+        .map(|leaving| unsafe { Environment::with(given, leaving) });
+    let outcome = run(environment.as_ref().map_or(given, Environment::pointer));
     let why = answer::errno();
-    drop(leaving);
+    drop((leaving, stopped));
     answer::set_errno(why);
     outcome
 }

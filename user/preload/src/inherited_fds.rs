@@ -102,12 +102,10 @@ fn numbers_by_inode() -> HashMap<u64, Vec<u32>> {
 pub struct Leaving {
     file: OwnedFd,
     needed: Vec<c_int>,
-    /// For an execve: nothing may change until it is over.
-    _stopped: Option<Stopped>,
 }
 
 impl Leaving {
-    pub fn new(inherited: &InheritedSockets, stopped: Option<Stopped>) -> Option<Self> {
+    pub fn new(inherited: &InheritedSockets) -> Option<Self> {
         let file = claims::as_file(&inherited.encode()).ok()?;
         let channels = inherited.loans.iter().map(|left| left.what.0);
         let mut needed: Vec<c_int> = channels
@@ -120,11 +118,7 @@ impl Leaving {
         needed
             .iter()
             .for_each(|number| set_closed_by_exec(*number, false));
-        Some(Self {
-            file,
-            needed,
-            _stopped: stopped,
-        })
+        Some(Self { file, needed })
     }
 
     /// Where the memfd is.
@@ -141,10 +135,11 @@ impl Drop for Leaving {
     }
 }
 
-/// This process is about to become another program.
-pub fn leave() -> Option<Leaving> {
+/// This process is about to become another program. Nothing may change until that call is over, even if nothing is left: a
+/// connection that was claimed meanwhile would go without a word to its peer.
+pub fn leave() -> (Option<Stopped>, Option<Leaving>) {
     if !exit::is_own_process() || !numbers::has_any() {
-        return None;
+        return (None, None);
     }
     complain_of_card();
     let mut stopped = loop {
@@ -160,10 +155,8 @@ pub fn leave() -> Option<Leaving> {
         exit::deliver(host, true);
     }
     let inherited = stopped.states[0].sockets_for_exec();
-    match inherited.is_empty() {
-        true => None,
-        false => Leaving::new(&inherited, Some(stopped)),
-    }
+    let leaving = (!inherited.is_empty()).then(|| Leaving::new(&inherited));
+    (Some(stopped), leaving.flatten())
 }
 
 /// Says what is lost of epoll sets that execve leaves open.

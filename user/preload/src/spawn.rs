@@ -27,7 +27,7 @@ fn lend(is_left: impl Fn(&[u32]) -> bool) -> Option<(Leaving, Option<Channel>)> 
     }
     let mut stopped = shards::stop();
     let (inherited, channel) = stopped.states[0].lend_to_program(&is_left)?;
-    Some((Leaving::new(&inherited, None)?, channel))
+    Some((Leaving::new(&inherited)?, channel))
 }
 
 type Spawn = unsafe extern "C" fn(
