@@ -39,6 +39,10 @@ pub const TESTS: &[Test] = &[
         "a connection of two processes that end together is closed",
         ends_with_two_at_once,
     ),
+    (
+        "what a program has printed on connections by the C library's streams is sent when it ends",
+        prints_at_the_end,
+    ),
 ];
 
 const SERVER: SocketAddr = {
@@ -360,9 +364,9 @@ try:
         os.write(full, bytes(4096))
 except BlockingIOError:
     os.set_blocking(full, True)
-os.dup2(full, 1)
 libc = ctypes.CDLL(None)
-libc.printf(b"the last words\n")
+libc.fdopen.restype = ctypes.c_void_p
+libc.fputs(b"the last words\n", ctypes.c_void_p(libc.fdopen(full, b"w")))
 libc.exit(0)
 "#;
 
@@ -380,4 +384,33 @@ fn ends_with_two_at_once(setup: &Setup) -> Result<(), String> {
     rest.map_err(|why| shell.guest.explain(&why))?;
     is_quiet(&mut shell)?;
     shell.leave().map(drop)
+}
+
+/// A program that is started with a connection as its output prints to it, and then its parent does.
+const PRINTING: &str = r#"
+import ctypes, socket, subprocess, sys
+PRINT = "import ctypes; libc = ctypes.CDLL(None); libc.printf(b'of the child\\n'); libc.exit(0)"
+server = socket.create_server(("", 7))
+print("serving", flush=True)
+peer, _ = server.accept()
+subprocess.run([sys.executable, "-c", PRINT], stdout=peer)
+libc = ctypes.CDLL(None)
+libc.fdopen.restype = ctypes.c_void_p
+libc.fputs(b"of the parent\n", ctypes.c_void_p(libc.fdopen(peer.fileno(), b"w")))
+libc.exit(0)
+"#;
+
+fn prints_at_the_end(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup, PRINTING)?;
+    let heard = Peer::new()?
+        .rest()
+        .map_err(|why| shell.guest.explain(&why))?;
+    is_quiet(&mut shell)?;
+    match heard.as_slice() {
+        b"of the child\nof the parent\n" => shell.leave().map(drop),
+        _ => Err(format!("{:?} was heard", String::from_utf8_lossy(&heard))),
+    }
 }

@@ -16,6 +16,7 @@ use crate::logged;
 use crate::next;
 use crate::patience::{poll_files, readable};
 use crate::state::{self, Port, State};
+use crate::stdio;
 
 /// How long peers may take nothing: as long as Linux keeps a closed connection that waits (`tcp_fin_timeout`).
 const PATIENCE_NANOS: u64 = 60_000_000_000;
@@ -39,8 +40,11 @@ extern "C" fn at_exit() {
     end(true);
 }
 
-/// Closes all; `is_orderly` if what the program has printed is to appear before that takes its time.
+/// Closes all; `is_orderly` if what the program has printed and not flushed goes out before.
 fn end(is_orderly: bool) {
+    if is_orderly {
+        stdio::flush();
+    }
     logged::end();
     let mut states = stop();
     states.iter_mut().for_each(|state| state.renounce_loans());
@@ -48,7 +52,7 @@ fn end(is_orderly: bool) {
     let mut hosts: Vec<_> = hosts.filter(|host| host.is_up()).collect();
     hosts.iter_mut().for_each(|host| host.close_all());
     for host in hosts {
-        deliver(host, is_orderly);
+        deliver(host);
     }
 }
 
@@ -140,13 +144,9 @@ fn lock(place: u8) -> Option<MutexGuard<'static, State>> {
     None
 }
 
-/// Sends what is left, until peers have it or take no more. What the program has printed does not wait for that.
-pub fn deliver(host: &mut Host<Port>, is_orderly: bool) {
+/// Sends what is left, until peers have it or take no more.
+pub fn deliver(host: &mut Host<Port>) {
     let mut left = host.orphaned();
-    if left != 0 && is_orderly {
-        // SAFETY: no stream means all of them.
-        unsafe { libc::fflush(ptr::null_mut()) };
-    }
     let mut taken_at = state::now();
     while left != 0 && host.is_up() && state::now().since(taken_at).as_nanos() < PATIENCE_NANOS {
         let mut files = [readable(state::descriptor(host))];

@@ -152,7 +152,7 @@ pub fn leave() -> (Option<Stopped>, Option<Leaving>) {
     };
     complain_of_sets(&mut stopped);
     if let Some(host) = stopped.states[0].host().filter(|host| host.is_up()) {
-        exit::deliver(host, true);
+        exit::deliver(host);
     }
     let inherited = stopped.states[0].sockets_for_exec();
     let leaving = (!inherited.is_empty()).then(|| Leaving::new(&inherited));

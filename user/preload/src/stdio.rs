@@ -3,6 +3,9 @@
 //! They read and write by system calls of the C library's own, which are not seen from outside. So a stream on a number of ours is
 //! one of fopencookie(3), whose functions are ours: what fdopen(3) gives, and the three standard ones of a program that was
 //! started with sockets under their numbers (`inherited_fds`). fileno(3) knows their numbers.
+//!
+//! exit(3) flushes streams after it has run what libraries have for their end, which closes our sockets (`exit`). So that flushes
+//! first, as long as there is somebody who hears it.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -28,6 +31,9 @@ unsafe extern "C" {
     static mut stdout: *mut FILE;
     static mut stderr: *mut FILE;
     fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: Functions) -> *mut FILE;
+    fn __fpending(stream: *mut FILE) -> size_t;
+    fn ftrylockfile(stream: *mut FILE) -> c_int;
+    fn funlockfile(stream: *mut FILE);
 }
 
 /// Streams of ours, by their places, and the numbers behind them.
@@ -111,6 +117,22 @@ pub fn replace_standard() {
         if is_ours(libc::STDERR_FILENO) {
             stderr = open(libc::STDERR_FILENO, c"w".as_ptr());
             libc::setvbuf(stderr, ptr::null_mut(), libc::_IONBF, 0);
+        }
+    }
+}
+
+/// Flushes our streams and the standard output. One that another thread uses is left alone: that one may wait for ever.
+pub fn flush() {
+    // Whoever closes a stream waits for this.
+    let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let ours = streams.iter().map(|(stream, _)| *stream as *mut FILE);
+    // SAFETY: the C library's variable, and streams that nobody has closed.
+    unsafe {
+        for stream in ours.chain([stdout]) {
+            if !stream.is_null() && __fpending(stream) != 0 && ftrylockfile(stream) == 0 {
+                libc::fflush(stream);
+                funlockfile(stream);
+            }
         }
     }
 }
