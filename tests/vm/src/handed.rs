@@ -43,6 +43,10 @@ pub const TESTS: &[Test] = &[
         "what a program has printed on connections by the C library's streams is sent when it ends",
         prints_at_the_end,
     ),
+    (
+        "a program that becomes one without libsietch.so closes what that does not get",
+        becomes_another,
+    ),
 ];
 
 const SERVER: SocketAddr = {
@@ -411,6 +415,32 @@ fn prints_at_the_end(setup: &Setup) -> Result<(), String> {
     is_quiet(&mut shell)?;
     match heard.as_slice() {
         b"of the child\nof the parent\n" => shell.leave().map(drop),
+        _ => Err(format!("{:?} was heard", String::from_utf8_lossy(&heard))),
+    }
+}
+
+/// Python's sockets are closed at an execve.
+const BECOMING: &str = r#"
+import os, socket
+server = socket.create_server(("", 7))
+print("serving", flush=True)
+peer, _ = server.accept()
+peer.sendall(b"the last words")
+os.execvp("busybox", ["busybox", "sleep", "600"])
+"#;
+
+fn becomes_another(setup: &Setup) -> Result<(), String> {
+    if !setup.has_tap() {
+        return Ok(());
+    }
+    let mut shell = python(setup, BECOMING)?;
+    let heard = Peer::new()?
+        .rest()
+        .map_err(|why| shell.guest.explain(&why))?;
+    is_quiet(&mut shell)?;
+    shell.ask("kill -9 $!; wait $!")?;
+    match heard.as_slice() {
+        b"the last words" => shell.leave().map(drop),
         _ => Err(format!("{:?} was heard", String::from_utf8_lossy(&heard))),
     }
 }

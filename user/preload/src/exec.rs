@@ -6,7 +6,6 @@ use std::path::Path;
 use std::{env, iter};
 
 use crate::answer;
-use crate::inherited::is_kept;
 use crate::inherited_fds::{self, Environment};
 use crate::next;
 use crate::without_library;
@@ -34,7 +33,7 @@ unsafe fn become_program(
 ) -> c_int {
     if !path.is_null() {
         // SAFETY: **Caller**.
-        without_library::prepare(unsafe { CStr::from_ptr(path) }, is_kept);
+        without_library::prepare_to_become(unsafe { CStr::from_ptr(path) });
     }
     let (stopped, leaving) = inherited_fds::leave();
     // SAFETY: **Caller**.

@@ -10,9 +10,33 @@ use std::ffi::{CStr, c_int};
 
 use crate::exit;
 use crate::hand_over::hand_over;
+use crate::inherited::is_kept;
 use crate::loading::loads_library;
 use crate::numbers::{self, Whose};
-use crate::state;
+use crate::state::{self, Held};
+
+/// Looks at the program that this process becomes. Connections that it does not get are handed over, too: the kernel tells their
+/// peers that they are closed, and our stack is gone by then.
+pub fn prepare_to_become(program: &CStr) {
+    if !exit::is_own_process() || !numbers::has_any() || loads_library(program) {
+        return;
+    }
+    prepare(program, is_kept);
+    let numbers = (0..numbers::end()).map(u32::cast_signed);
+    for number in numbers.filter(|number| is_connection(*number)) {
+        // It is said why not.
+        hand_over(number).ok();
+    }
+}
+
+fn is_connection(number: c_int) -> bool {
+    numbers::seen(number) == Whose::Socket
+        && Held::of(number).is_ok_and(|mut held| {
+            let host = held.host();
+            let open = host.socket(number.cast_unsigned());
+            open.is_ok_and(|open| matches!(host.ends(&open), Ok(Some(_))))
+        })
+}
 
 /// Looks at the program, which gets the numbers of which `is_left` says so.
 pub fn prepare(program: &CStr, is_left: impl Fn(&[u32]) -> bool) {
