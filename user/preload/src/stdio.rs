@@ -31,6 +31,8 @@ unsafe extern "C" {
     static mut stdout: *mut FILE;
     static mut stderr: *mut FILE;
     fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: Functions) -> *mut FILE;
+    /// The C library's own, whatever `stdout` is by now.
+    static mut _IO_2_1_stdout_: FILE;
     fn __fpending(stream: *mut FILE) -> size_t;
     fn ftrylockfile(stream: *mut FILE) -> c_int;
     fn funlockfile(stream: *mut FILE);
@@ -123,13 +125,16 @@ pub fn replace_standard() {
 
 /// Flushes our streams and the standard output. One that another thread uses is left alone: that one may wait for ever.
 pub fn flush() {
-    // Whoever closes a stream waits for this.
-    let streams = STREAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Whoever closes a stream waits for this. Who has it may be the thread that a signal's handler ends the program in, or one that
+    // was not forked.
+    let Ok(streams) = STREAMS.try_lock() else {
+        return;
+    };
     let ours = streams.iter().map(|(stream, _)| *stream as *mut FILE);
-    // SAFETY: the C library's variable, and streams that nobody has closed.
+    // SAFETY: the C library's own stream, which is never freed, and ours that nobody has closed.
     unsafe {
-        for stream in ours.chain([stdout]) {
-            if !stream.is_null() && __fpending(stream) != 0 && ftrylockfile(stream) == 0 {
+        for stream in ours.chain([&raw mut _IO_2_1_stdout_]) {
+            if __fpending(stream) != 0 && ftrylockfile(stream) == 0 {
                 libc::fflush(stream);
                 funlockfile(stream);
             }
